@@ -1,0 +1,46 @@
+# Every target makes .venv first when needed; tools/install.py holds the lock and knows when it is not.
+PYTHON ?= python3
+VENV := .venv/bin
+JOBS ?= auto
+OUT ?= out
+QUICK ?=
+# The Python that has torch (and a GPU): `make test-gpu TORCH_PYTHON=python3` on a machine with its own.
+TORCH_PYTHON ?= $(VENV)/python
+
+.PHONY: help install demo test test-gpu lint bench lock clean
+
+help:
+	@echo "make demo      a query plan, and a picture of the uncertainty it leaves"
+	@echo "make test      the test suite"
+	@echo "make lint      ruff and mypy --strict"
+	@echo "make bench     the speed table against scikit-learn (QUICK=1: small sizes)"
+	@echo "make test-gpu  torch parity, on CUDA where there is one (TORCH_PYTHON=python3: an own torch)"
+	@echo "make install   .venv with the package, its tests and the rewardfree command"
+
+install:
+	@$(PYTHON) tools/install.py
+
+demo: install
+	@$(VENV)/rewardfree demo --out $(OUT)/demo $(if $(QUICK),--quick)
+
+test: install
+	@$(VENV)/python -m pytest -n $(JOBS) -m "not torch"
+
+test-gpu: $(if $(filter $(VENV)/python,$(TORCH_PYTHON)),install)
+	@$(TORCH_PYTHON) tests/torch_parity.py
+
+lint: install
+	@$(VENV)/ruff check .
+	@$(VENV)/ruff format --check .
+	@$(VENV)/mypy
+
+bench: install
+	@$(VENV)/python benchmarks/run.py $(if $(QUICK),--quick)
+
+# Needs uv on the PATH. The lock file names no index: it works with whichever one pip is set up for.
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --extra dev --upgrade pyproject.toml --output-file requirements/dev.txt
+
+clean:
+	rm -rf .venv .venv.lock out .pytest_cache .mypy_cache .ruff_cache .hypothesis

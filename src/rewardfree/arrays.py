@@ -1,0 +1,102 @@
+"""Array namespaces, and the checks that every array passes at the public door."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import array_api_compat.numpy
+import numpy as np
+
+#: A NumPy array, a torch tensor, or any other array of the Python array API standard.
+Array: TypeAlias = Any
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array-API namespace that the given arrays share."""
+    if all(type(array) is np.ndarray for array in arrays):  # the common case, in hot loops
+        return array_api_compat.numpy
+    return array_api_compat.array_namespace(*arrays)
+
+
+def to_numpy(values: Array) -> Any:
+    """`values` as a NumPy array on the CPU."""
+    return np.asarray(values.detach().cpu() if array_api_compat.is_torch_array(values) else values)
+
+
+def as_array(values: object, name: str) -> Array:
+    """`values` as a real floating array; lists and integers become NumPy float64."""
+    if not array_api_compat.is_array_api_obj(values):
+        try:
+            values = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be an array of numbers, got {type(values)}") from error
+    xp = namespace(values)
+    if xp.isdtype(values.dtype, ("integral", "bool")):  # type: ignore[attr-defined]
+        values = xp.astype(values, xp.float64)
+    if values.dtype not in (xp.float64, xp.float32):  # type: ignore[attr-defined]
+        raise ValueError(f"{name} must be float64 or float32, got {values.dtype}")  # type: ignore[attr-defined]
+    return values
+
+
+def check_finite(values: Array, name: str) -> None:
+    """Refuse NaN and infinities, and say how many there are."""
+    finite = namespace(values).isfinite(values)
+    xp = namespace(finite)
+    if not bool(xp.all(finite)):
+        bad = int(xp.sum(xp.astype(~finite, xp.int64)))
+        raise ValueError(f"{name} must be finite, got {bad} NaN or infinite of {values.size} values")
+
+
+def as_points(values: object, name: str = "points", dim: int | None = None) -> Array:
+    """`values` as finite points (n,d); a flat list is refused because it could mean either axis."""
+    points = as_array(values, name)
+    if points.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n, d), got {tuple(points.shape)}: "
+            "for n points in one dimension use x.reshape(-1, 1)"
+        )
+    if points.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one coordinate, got shape {tuple(points.shape)}")
+    if dim is not None and points.shape[1] != dim:
+        raise ValueError(f"{name} must have {dim} coordinates, got {points.shape[1]}")
+    check_finite(points, name)
+    return points
+
+
+def positive(value: object, name: str) -> float:
+    """`value` as a finite float above zero."""
+    number = as_number(value, name)
+    if not number > 0.0:
+        raise ValueError(f"{name} must be positive, got {value}")
+    return number
+
+
+def non_negative(value: object, name: str) -> float:
+    """`value` as a finite float of at least zero."""
+    number = as_number(value, name)
+    if number < 0.0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+    return number
+
+
+def as_number(value: object, name: str) -> float:
+    """`value` as a finite float."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number, got {value!r}") from error
+    if not np.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return number
+
+
+def count(value: object, name: str, at_least: int = 1) -> int:
+    """`value` as a whole number of at least `at_least`."""
+    try:
+        whole = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be a whole number, got {value!r}") from error
+    if whole != value or isinstance(value, bool) or whole < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+    return whole

@@ -1,0 +1,56 @@
+"""How [PV] is estimated: which kernel and ridge, one regression per step or one for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior import Design, Lattice
+
+
+@dataclass(frozen=True)
+class Model:
+    """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).
+
+    `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all steps (for
+    dynamics that do not change with h); `centred` regresses V - c and adds c, which is exact because P(.|z) sums to 1.
+    """
+
+    kernel: Kernel
+    ridge: float | None = None
+    pooled: bool = False
+    centred: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
+        if self.ridge is None:
+            raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
+        object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+
+    def regressions(self, horizon: int) -> int:
+        """How many designs a run needs: one for each step, or one for all if pooled."""
+        horizon = count(horizon, "horizon")
+        return 1 if self.pooled else horizon
+
+    def design(self, **options: Any) -> Design:
+        """An empty posterior for points anywhere; options as for `Design`."""
+        return Design(self.kernel, ridge=self._ridge, **options)
+
+    def lattice(self, candidates: Array, **options: Any) -> Lattice:
+        """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
+        return Lattice(self.kernel, candidates, ridge=self._ridge, **options)
+
+    def centre(self, values: Array) -> Array:
+        """The c of [PV] = c + [P(V - c)], for values (...,s): the midrange of V if centred, else 0; shape (...)."""
+        values = as_array(values, "values")
+        check_finite(values, "values")
+        xp = namespace(values)
+        low, high = xp.min(values, axis=-1), xp.max(values, axis=-1)
+        return 0.5 * (low + high) if self.centred else xp.zeros_like(low)
+
+    @property
+    def _ridge(self) -> float:
+        assert self.ridge is not None  # __post_init__ refuses None
+        return self.ridge

@@ -1,0 +1,127 @@
+"""What a `Lattice` needs of an array library beyond the array API standard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+from rewardfree.arrays import Array
+
+
+#: One entry of each of several designs, as an index: (designs, positions).
+Places: TypeAlias = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some of the designs of a lattice: their numbers, and the cheapest index that picks them."""
+
+    numbers: Any  # (g,) integers, each at most once
+    index: Any  # a slice (a view, no copy) where the numbers are evenly spaced, else the numbers
+
+    @classmethod
+    def of(cls, numbers: Any) -> Selection:
+        if len(numbers) == 1:
+            return cls(numbers, slice(int(numbers[0]), int(numbers[0]) + 1))
+        steps = np.diff(numbers)
+        if len(steps) and steps[0] > 0 and (steps == steps[0]).all():
+            return cls(numbers, slice(int(numbers[0]), int(numbers[-1]) + 1, int(steps[0])))
+        return cls(numbers, numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def places(self, position: Any) -> Places:
+        """The index of entry `position[i]` (g,) of each design; plain numbers where all are the same."""
+        first = int(position[0])
+        if isinstance(self.index, slice) and (position == first).all():
+            return self.index, first
+        return self.numbers, position
+
+    def halves(self) -> tuple[Selection, Selection]:
+        middle = len(self) // 2
+        return Selection.of(self.numbers[:middle]), Selection.of(self.numbers[middle:])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a recorded round knows: it is played at other counts than it was recorded at (see replay.py)."""
+
+    length: int  # it serves designs of up to this many points
+    counts: Array  # (g,) on the device, and counted up there
+    numbers: Array  # (g,) the numbers of all designs, on the device
+
+
+class Rows(Protocol):
+    """The matrices L = k(Z, Z_n) C^-T of all designs, n rows of length |Z| each; unwritten rows are zero."""
+
+    def grow(self, capacity: int) -> None:
+        """Room for `capacity` rows in every design."""
+
+    def product(self, columns: Array, designs: Selection) -> Array:
+        """columns (g,c,n) times the first n rows of each design: (g,c,|Z|). The one pass over L."""
+
+    def at(self, designs: Selection, indices: Array, n: int) -> Array:
+        """L[:n, z] for candidates (g,m): (g,n,m)."""
+
+    def write(self, places: Places, row: Array) -> None:
+        """Set one row of each of some designs to `row` (g,|Z|)."""
+
+
+class Backend(Protocol):
+    """One array library on one device: where the arrays live, and the few in-place operations."""
+
+    xp: Any
+    out_of_memory: tuple[type[BaseException], ...]
+    deferred: bool  # whether `require` may answer later
+    replays: bool  # whether `Lattice.repeat` can record a round and play it again
+
+    def array(self, values: Any) -> Array:
+        """`values` on this device, in this backend's floating type."""
+
+    def index(self, values: Any) -> Array:
+        """`values` as int64 on this device."""
+
+    def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
+        """Zeros of the floating type, or of int64 for an index."""
+
+    def rows(self, designs: int, candidates: int, capacity: int) -> Rows: ...
+
+    def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
+        """Raise `error(value)` unless the scalar `value` is at least 0; a device may do so some calls later."""
+
+    def settle_checks(self) -> None:
+        """Raise what `require` has yet to raise."""
+
+    def take(self, buffer: Array, index: Any) -> Array:
+        """buffer[index], where the index may hold integer arrays; a view for slices."""
+
+    def put(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] = values."""
+
+    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] -= values."""
+
+    def at_least_zero(self, values: Array) -> Array:
+        """max(values, 0)."""
+
+    def add_outer(self, target: Array, left: Array, right: Array) -> None:
+        """target (g,c,m) += left (g,c) times right (g,m)."""
+
+
+def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend:
+    """NumPy for NumPy candidates and device "cpu"; torch for tensors, or when a device is named for it."""
+    from_torch = array_api_compat.is_torch_array(candidates)
+    if from_torch or device not in (None, "cpu"):
+        from rewardfree.posterior.backend_torch import TorchBackend
+
+        return TorchBackend.on(candidates if from_torch else None, device, dtype)
+    from rewardfree.posterior.backend_numpy import NumpyBackend
+
+    if not isinstance(candidates, np.ndarray):
+        raise ValueError(f"candidates must be a NumPy array or a torch tensor, got {type(candidates)}")
+    return NumpyBackend(candidates.dtype if dtype is None else dtype)

@@ -1,0 +1,102 @@
+"""The lattice's arrays in NumPy, laid out for the memory system of one core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat.numpy
+import numpy as np
+
+from rewardfree.arrays import Array
+from rewardfree.posterior.backend import Places, Selection
+
+#: Candidates per tile. A tile's rows lie end to end, so one product streams it in order and is small enough
+#: for the BLAS to skip its packing copy: measured 25 to 45% faster than whole rows (see benchmarks/).
+TILE = 40
+
+
+class NumpyBackend:
+    """NumPy on the CPU."""
+
+    xp: Any = array_api_compat.numpy
+    out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)
+    deferred = False
+    replays = False
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
+
+    def array(self, values: Any) -> Array:
+        return np.asarray(values, self.dtype)
+
+    def index(self, values: Any) -> Array:
+        return np.asarray(values, np.int64)
+
+    def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
+        return np.zeros(shape, np.int64 if index else self.dtype)
+
+    def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
+        if not value >= 0.0:
+            raise error(float(value))
+
+    def rows(self, designs: int, candidates: int, capacity: int) -> NumpyRows:
+        return NumpyRows(designs, candidates, capacity, self.dtype)
+
+    def settle_checks(self) -> None:
+        """Nothing is ever left over: `require` raises at once."""
+
+    def take(self, buffer: Array, index: Any) -> Array:
+        return buffer[index]
+
+    def put(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[index] = values
+
+    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[index] -= values
+
+    def at_least_zero(self, values: Array) -> Array:
+        return np.maximum(values, 0.0)
+
+    def add_outer(self, target: Array, left: Array, right: Array) -> None:
+        target += left[:, :, None] * right[:, None, :]
+
+
+class NumpyRows:
+    """L in tiles: (design, tile, row, place in the tile); the last tile is padded with zeros."""
+
+    def __init__(self, designs: int, candidates: int, capacity: int, dtype: Any) -> None:
+        self._candidates = candidates
+        self._tiles = -(-candidates // TILE)
+        # Zeroed lazily by the system: a row that was never written takes no memory.
+        self._values = np.zeros((designs, self._tiles, capacity, TILE), dtype)
+
+    def grow(self, capacity: int) -> None:
+        designs, tiles, old, _ = self._values.shape
+        grown = np.zeros((designs, tiles, capacity, TILE), self._values.dtype)
+        grown[:, :, :old] = self._values
+        self._values = grown
+
+    def product(self, columns: Array, designs: Selection) -> Array:
+        g, c, n = columns.shape
+        result = np.empty((g, c, self._tiles * TILE), self._values.dtype)
+        tiled = result.reshape(g, c, self._tiles, TILE).transpose(0, 2, 1, 3)
+        if isinstance(designs.index, slice):
+            np.matmul(columns[:, None], self._values[designs.index, :, :n], out=tiled)
+        else:  # design by design: picking several at once would copy them
+            for i, design in enumerate(designs.numbers):
+                np.matmul(columns[i], self._values[design, :, :n], out=tiled[i])
+        return result[:, :, : self._candidates]
+
+    def at(self, designs: Selection, indices: Array, n: int) -> Array:
+        tile, place = np.divmod(indices, TILE)
+        design = designs.numbers[:, None, None]
+        return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
+
+    def write(self, places: Places, row: Array) -> None:
+        padded = np.zeros((len(row), self._tiles * TILE), self._values.dtype)
+        padded[:, : self._candidates] = row
+        designs, positions = places
+        self._values[designs, :, positions] = padded.reshape(len(row), self._tiles, TILE)

@@ -1,0 +1,134 @@
+"""The lattice's arrays in torch, on the CPU or a CUDA device. Imported only when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat.torch
+import torch
+
+from rewardfree.arrays import Array
+from rewardfree.posterior.backend import Places, Selection
+
+#: How many checks may pass on a CUDA device before the host looks at their outcome.
+CHECKS_AT_ONCE = 256
+
+
+class TorchBackend:
+    """torch on one device."""
+
+    xp: Any = array_api_compat.torch
+    out_of_memory: tuple[type[BaseException], ...] = (torch.OutOfMemoryError, MemoryError)
+
+    def __init__(self, device: Any, dtype: Any) -> None:
+        self.device = torch.device(device)
+        self.dtype = dtype
+        self.replays = self.deferred = self.device.type == "cuda"
+        self._checks: dict[str, tuple[Array, Callable[[float], Exception]]] = {}
+        self._since_look = 0
+        if dtype not in (torch.float64, torch.float32):
+            raise ValueError(f"dtype must be float64 or float32, got {dtype}")
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(
+                f'device "{device}" was asked for, but torch {torch.__version__} sees no CUDA device: '
+                'use device="cpu", or install a CUDA build of torch and its driver'
+            )
+
+    @classmethod
+    def on(cls, candidates: Array | None, device: str | None, dtype: Any) -> TorchBackend:
+        """Where the candidates are, unless a device or a type is named."""
+        if dtype is not None and not isinstance(dtype, torch.dtype):
+            dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), None)
+        if candidates is None:
+            return cls(device, dtype or torch.float64)
+        return cls(device or candidates.device, dtype or candidates.dtype)
+
+    def array(self, values: Any) -> Array:
+        return torch.as_tensor(values, dtype=self.dtype, device=self.device)
+
+    def index(self, values: Any) -> Array:
+        return torch.as_tensor(values, dtype=torch.int64, device=self.device)
+
+    def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
+        dtype = torch.int64 if index else self.dtype
+        try:
+            return torch.zeros(shape, dtype=dtype, device=self.device)
+        except torch.OutOfMemoryError as error:
+            need = torch.Size(shape).numel() * self.dtype.itemsize / 2**30
+            raise MemoryError(
+                f"{self.device} has no room for {need:.1f} GiB (shape {shape}): "
+                "use fewer designs at a time, a smaller capacity, or float32"
+            ) from error
+
+    def rows(self, designs: int, candidates: int, capacity: int) -> TorchRows:
+        return TorchRows(self, designs, candidates, capacity)
+
+    def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
+        """Keep the worst value of each check on the device and look at it now and then.
+
+        Every look makes the host wait for the device, and none is possible while a round is recorded.
+        """
+        worst, _ = self._checks.get(name, (None, None))
+        if worst is None:
+            worst = torch.zeros((), dtype=torch.float64, device=self.device)
+        torch.minimum(worst, value.to(torch.float64), out=worst)  # NaN stays NaN
+        self._checks[name] = (worst, error)
+        self._since_look += 1
+        recording = self.replays and torch.cuda.is_current_stream_capturing()
+        if not recording and (not self.deferred or self._since_look >= CHECKS_AT_ONCE):
+            self.settle_checks()
+
+    def settle_checks(self) -> None:
+        self._since_look = 0
+        if not self._checks:
+            return
+        found = torch.stack([worst for worst, _ in self._checks.values()]).tolist()
+        for value, (worst, error) in zip(found, self._checks.values(), strict=True):
+            if not value >= 0.0:
+                worst.zero_()
+                raise error(value)
+
+    def take(self, buffer: Array, index: Any) -> Array:
+        return buffer[self._on_device(index)]
+
+    def put(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[self._on_device(index)] = values
+
+    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[self._on_device(index)] -= values
+
+    def _on_device(self, index: Any) -> Any:
+        if isinstance(index, tuple):
+            return tuple(self._on_device(part) for part in index)
+        return index if isinstance(index, (slice, int)) else self.index(index)
+
+    def at_least_zero(self, values: Array) -> Array:
+        return values.clamp_min(0.0)
+
+    def add_outer(self, target: Array, left: Array, right: Array) -> None:
+        target.addcmul_(left[:, :, None], right[:, None, :])
+
+
+class TorchRows:
+    """L as (design, row, candidate); a batched product reads it at the speed of the memory."""
+
+    def __init__(self, backend: TorchBackend, designs: int, candidates: int, capacity: int) -> None:
+        self._backend = backend
+        self._values = backend.zeros((designs, capacity, candidates))
+
+    def grow(self, capacity: int) -> None:
+        designs, old, candidates = self._values.shape
+        grown = self._backend.zeros((designs, capacity, candidates))
+        grown[:, :old] = self._values
+        self._values = grown
+
+    def product(self, columns: Array, designs: Selection) -> Array:
+        return torch.bmm(columns, self._backend.take(self._values, designs.index)[:, : columns.shape[2]])
+
+    def at(self, designs: Selection, indices: Array, n: int) -> Array:
+        chosen = self._backend.take(self._values, designs.index)[:, :n]
+        return torch.gather(chosen, 2, indices[:, None, :].expand(-1, n, -1))
+
+    def write(self, places: Places, row: Array) -> None:
+        self._backend.put(self._values, places, row)

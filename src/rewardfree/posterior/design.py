@@ -1,0 +1,190 @@
+"""The exact posterior on any points of a continuous space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, get_lapack_funcs
+
+from rewardfree.arrays import Array, as_array, as_points, check_finite, positive
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior.variance import not_positive_definite, rounding_floor
+from rewardfree.threads import one_blas_thread
+
+#: Queries are answered in blocks whose kernel matrix stays below this many bytes.
+BLOCK_BYTES = 64 * 2**20
+
+
+class Design:
+    """The points seen so far and the Cholesky factor C of K + ridge I; no targets.
+
+    C is kept packed, row after row: a new point appends its row at the end of the buffer, so nothing is
+    copied but when the buffer doubles. NumPy on the CPU, float64 or float32.
+    """
+
+    def __init__(self, kernel: Kernel, *, ridge: float, dtype: Any = np.float64) -> None:
+        self.kernel = as_kernel(kernel)
+        self.ridge = positive(ridge, "ridge")
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
+        self._points = np.empty((0, 0), self.dtype)  # (capacity, d), the first n rows in use
+        self._packed = np.empty(0, self.dtype)  # C, rows concatenated
+        self._count = 0
+        self._gain = 0.0
+        self._prior = 0.0  # the largest k(z,z) seen
+        # C packed by rows is C^T packed by columns, which is what LAPACK calls upper.
+        self._tpsv, self._trsm = get_blas_funcs(("tpsv", "trsm"), dtype=self.dtype)
+        (self._tpttr,) = get_lapack_funcs(("tpttr",), dtype=self.dtype)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"Design({self.kernel!r}, ridge={self.ridge:g}, {self._count} points)"
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def points(self) -> Array:
+        """A copy of the points, (n,d), in the order in which they came."""
+        return self._points[: self._count].copy()
+
+    def extend(self, points: Array) -> None:
+        """Condition on more points (p,d): O(n^2) each. On an error nothing changes."""
+        points = self._checked(points, "points")
+        if len(points) == 0:
+            return
+        with one_blas_thread():
+            rows, pivots = self._new_rows(points)
+        self._reserve(points)
+        n = self._count
+        for i, row in enumerate(rows, start=n):
+            self._packed[_packed_size(i) : _packed_size(i + 1)] = row[: i + 1]
+        self._points[n : n + len(points)] = points
+        self._count = n + len(points)
+        self._prior = max(self._prior, float(self.kernel._at(points).max()))
+        self._gain += float(np.sum(np.log(pivots.astype(np.float64) / math.sqrt(self.ridge))))
+
+    def mean(self, targets: Array, at: Array) -> Array:
+        """k_n(q)^T (K_n + ridge I)^-1 y: targets (n,) give (m,), c columns (n,c) give (m,c)."""
+        targets = as_array(targets, "targets")
+        if targets.ndim not in (1, 2) or targets.shape[0] != self._count:
+            raise ValueError(
+                f"targets must have shape ({self._count},) or ({self._count}, c), one per point in the "
+                f"order of extend, got {tuple(targets.shape)}"
+            )
+        check_finite(targets, "targets")
+        at = self._checked(at, "at")
+        columns = np.asarray(targets, self.dtype).reshape(self._count, -1 if self._count else 1)
+        if self._count == 0:
+            return np.zeros((len(at), *targets.shape[1:]), self.dtype)
+        with one_blas_thread():
+            weights = self._solve(columns)
+            result = np.empty((len(at), columns.shape[1]), self.dtype)
+            for block in self._blocks(len(at)):
+                result[block] = self.kernel.between(at[block], self._used()) @ weights
+        return result[:, 0] if targets.ndim == 1 else result
+
+    def std(self, at: Array) -> Array:
+        """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (m,)."""
+        at = self._checked(at, "at")
+        variance = np.array(self.kernel._at(at), self.dtype)
+        if self._count and len(at):
+            prior = max(self._prior, float(variance.max()))
+            with one_blas_thread():
+                factor = self._factor() if len(at) > 1 else None
+                for block in self._blocks(len(at)):
+                    white = self._whiten(self.kernel.between(at[block], self._used()), factor)
+                    variance[block] -= np.einsum("mn,mn->m", white, white)
+            variance = self._clipped(variance, prior, self._count)
+        return np.sqrt(variance)
+
+    def information_gain(self) -> float:
+        """1/2 logdet(I + K_n/ridge)."""
+        return self._gain
+
+    def _checked(self, points: Array, name: str) -> Any:
+        dim = self._points.shape[1] if self._count else None
+        points = as_points(points, name, dim)
+        if not isinstance(points, np.ndarray):
+            raise ValueError(f"a Design takes NumPy arrays, {name} is {type(points)}")
+        self.kernel._check_dim(points.shape[1])
+        return points.astype(self.dtype, copy=False)
+
+    def _used(self) -> Any:
+        return self._points[: self._count]
+
+    def _new_rows(self, points: Any) -> tuple[Any, Any]:
+        """The rows (p, n+p) that the new points add to C, and their pivots (p,)."""
+        p, n = len(points), self._count
+        rows = np.zeros((p, n + p), self.dtype)
+        schur = self.kernel.between(points, points)
+        if n:
+            factor = self._factor() if p > 1 else None
+            rows[:, :n] = self._whiten(self.kernel.between(points, self._used()), factor)
+            schur = schur - rows[:, :n] @ rows[:, :n].T
+        diagonal = np.einsum("ii->i", schur)  # a view
+        prior = max(self._prior, float(self.kernel._at(points).max()))
+        diagonal[:] = self._clipped(diagonal, prior, n + p) + self.ridge
+        try:
+            rows[:, n:] = cholesky(schur, lower=True, check_finite=False)
+        except LinAlgError:
+            found = "no Cholesky factor"
+            raise not_positive_definite(self.kernel, self.ridge, n + p, found) from None
+        return rows, np.diagonal(rows[:, n:])
+
+    def _whiten(self, cross: Any, factor: Any) -> Any:
+        """C^-1 k_n(q) for each row k_n(q) of `cross` (m,n), as rows again; `cross` is used up."""
+        if factor is None:  # one query: stream the packed factor, do not unpack it
+            white = self._tpsv(self._count, self._packed, cross[0], trans=1)
+            return white[None, :]
+        # cross.T is in LAPACK's column order as it stands, so it is solved in place.
+        return self._trsm(1.0, factor, np.ascontiguousarray(cross).T, trans_a=1, overwrite_b=1).T
+
+    def _clipped(self, variance: Any, prior: float, points: int) -> Any:
+        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        lowest = float(variance.min())
+        if not lowest >= rounding_floor(prior, self.ridge, points, float(np.finfo(self.dtype).eps)):
+            found = f"a variance of {lowest:.3g}"
+            raise not_positive_definite(self.kernel, self.ridge, points, found)
+        return np.maximum(variance, 0.0)
+
+    def _solve(self, columns: Any) -> Any:
+        """(K_n + ridge I)^-1 columns, (n,c)."""
+        if columns.shape[1] == 1:
+            white = self._tpsv(self._count, self._packed, columns[:, 0], trans=1)
+            return self._tpsv(self._count, self._packed, white)[:, None]
+        factor = self._factor()
+        return self._trsm(1.0, factor, self._trsm(1.0, factor, columns, trans_a=1))
+
+    def _factor(self) -> Any:
+        """C^T as a square array in column order."""
+        return self._tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
+
+    def _blocks(self, queries: int) -> Iterator[slice]:
+        size = max(1, BLOCK_BYTES // (self.dtype.itemsize * max(1, self._count)))
+        return (slice(start, start + size) for start in range(0, queries, size))
+
+    def _reserve(self, points: Any) -> None:
+        """Room for more points; doubling makes the copies cost O(1) per entry over a run."""
+        need = self._count + len(points)
+        if need <= len(self._points):
+            return
+        capacity = max(need, 2 * len(self._points), 16)
+        grown = np.empty((capacity, points.shape[1]), self.dtype)
+        grown[: self._count] = self._used() if self._count else grown[:0]
+        packed = np.empty(_packed_size(capacity), self.dtype)
+        used = _packed_size(self._count)
+        packed[:used] = self._packed[:used]
+        self._points, self._packed = grown, packed
+
+
+def _packed_size(n: int) -> int:
+    """Entries of a packed lower triangle of n rows."""
+    return n * (n + 1) // 2

@@ -1,0 +1,394 @@
+"""The exact posterior on a finite candidate set, for many designs at once: the fast path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import Array, as_array, as_points, count, namespace, positive, to_numpy
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior.backend import Backend, Places, Recording, Selection, choose_backend
+from rewardfree.posterior.variance import not_positive_definite, rounding_floor
+from rewardfree.threads import one_blas_thread
+
+#: The largest table of k(Z, Z) that a lattice keeps.
+TABLE_BYTES = 2**30
+
+
+class Lattice:
+    """g independent designs over one candidate set Z, each with its own points; no targets.
+
+    Per design it keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1, where C C^T = K_n + ridge I.
+    A new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge), and the mean for targets y is
+    (C^-1 y)^T L: no refit, O(n |Z|) each. Both are products with L, so `append` leaves its row
+    outstanding and the next question computes it in the same pass over L (memory traffic is the cost).
+
+    `mean` and `std` answer at all of Z, at candidate indices, or at points of Z; `designs` narrows
+    them to some designs. Results lead with the axis g.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        candidates: Array,
+        *,
+        ridge: float,
+        designs: int = 1,
+        capacity: int = 64,
+        device: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        self.kernel = as_kernel(kernel)
+        self.ridge = positive(ridge, "ridge")
+        candidates = self.kernel.checked(candidates, "candidates")
+        if candidates.shape[0] == 0:
+            raise ValueError("candidates must hold at least one point, got none")
+        self._backend: Backend = choose_backend(candidates, device, dtype)
+        self._build(candidates, count(designs, "designs"), count(capacity, "capacity"))
+
+    def _build(self, candidates: Array, designs: int, capacity: int) -> None:
+        backend = self._backend
+        self.candidates = backend.array(candidates)  # (m,d)
+        prior = self.kernel._at(self.candidates)
+        self._prior = float(backend.xp.max(prior))
+        self._eps = float(backend.xp.finfo(self.candidates.dtype).eps)
+        self._variance = backend.zeros((designs, candidates.shape[0]))
+        self._variance += prior
+        self._rows = backend.rows(designs, candidates.shape[0], capacity)
+        self._inverse = backend.zeros((designs, capacity, capacity))  # C^-1
+        self._indices = backend.zeros((designs, capacity), index=True)  # the points, as candidates
+        self._counts = np.zeros(designs, np.int64)
+        self._outstanding = np.zeros(designs, bool)  # the newest point's row is still to be computed
+        self._recording: Recording | None = None
+        self._table = self._tabulated(designs * capacity)
+        self._lookup: dict[bytes, int] | None = None
+        self._selections: dict[tuple[int, int, int], Selection] = {}
+
+    def __repr__(self) -> str:
+        designs, m = self._variance.shape
+        return f"Lattice({self.kernel!r}, ridge={self.ridge:g}, {designs} designs on {m} candidates)"
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return (len(self._counts),)
+
+    @property
+    def counts(self) -> Any:
+        """How many points each design has, (g,)."""
+        return self._counts.copy()
+
+    def indices(self, design: int = 0) -> Any:
+        """The points of one design as candidate indices, in the order in which they came."""
+        self._backend.settle_checks()
+        chosen = self._select([design]).numbers[0]
+        return to_numpy(self._indices[int(chosen), : int(self._counts[chosen])]).copy()
+
+    def append(self, designs: Any, indices: Any) -> None:
+        """Add candidate `indices[i]` to design `designs[i]`; any subset of the designs, each once (None: all)."""
+        chosen = self._select(designs)
+        added = self._candidate_indices(indices)
+        if tuple(added.shape) != (len(chosen),):
+            raise ValueError(
+                f"indices must name one candidate for each of {len(chosen)} designs, "
+                f"got shape {tuple(added.shape)}"
+            )
+        if len(chosen):
+            with one_blas_thread():
+                self._append(chosen, added)
+
+    def extend(self, points: Array) -> None:
+        """Add the same points (p,d), each one a candidate, to every design."""
+        everything = self._select(None)
+        for index in to_numpy(self._candidate_indices(points)):
+            self.append(None, np.full(len(everything), index))
+
+    def mean(self, targets: Array, at: Any = None, *, designs: Any = None) -> Array:
+        """k_n(q)^T (K_n + ridge I)^-1 y: targets (g,n) give (g,m), c columns (g,n,c) give (g,m,c).
+
+        Designs with fewer than n points ignore the rest of their targets.
+        """
+        chosen = self._select(designs)
+        columns = self._targets(targets, chosen)  # (g,n,c)
+        with one_blas_thread():
+            n = columns.shape[1]
+            inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
+            weights = self._transposed(inverse @ columns)  # (C^-1 y)^T, (g,c,n)
+            if at is None:
+                means = self._pass(chosen, weights)
+            else:
+                places = self._queries(at, chosen)
+                self._settle(chosen)
+                means = weights @ self._rows.at(chosen, places, n)
+        return means[:, 0, :] if targets.ndim == 2 else self._transposed(means)
+
+    def std(self, at: Any = None, *, designs: Any = None) -> Array:
+        """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (g,m)."""
+        chosen = self._select(designs)
+        with one_blas_thread():
+            self._settle(chosen)
+        variance = self._backend.take(self._variance, chosen.index)
+        if at is not None:
+            variance = self._backend.xp.take_along_axis(variance, self._queries(at, chosen), axis=1)
+        return self._backend.xp.sqrt(self._clipped(variance, chosen))
+
+    def information_gain(self, *, designs: Any = None) -> Array:
+        """1/2 logdet(I + K_n/ridge) = sum of 1/2 log(1 + sigma^2/ridge) over the appended points, (g,)."""
+        backend, xp = self._backend, self._backend.xp
+        backend.settle_checks()
+        chosen = self._select(designs)
+        diagonal = xp.linalg.diagonal(backend.take(self._inverse, chosen.index))  # 1/sqrt(sigma^2 + ridge)
+        used = xp.where(diagonal > 0.0, diagonal * math.sqrt(self.ridge), xp.ones_like(diagonal))
+        return -xp.sum(xp.log(used), axis=1)
+
+    def length(self, designs: Any = None) -> int:
+        """How many targets `mean` wants per design: the largest count, or more inside a recorded round."""
+        return self._longest(self._select(designs))
+
+    def repeat(self, step: Callable[[], None], times: int) -> None:
+        """Call `step` that often; on CUDA by recording it now and then and playing the recording.
+
+        There, thousands of small launches cost more than the work itself. `step` must do the same each time, on
+        the same arrays: append as many points to the same designs, take the number of targets from `length`
+        (zeros beyond a design's points), index its own arrays by arrays rather than numbers, and read
+        nothing back.
+        """
+        times = count(times, "times", at_least=0)
+        if self._backend.replays:
+            from rewardfree.posterior.replay import replay
+
+            replay(self, step, times)
+        else:
+            for _ in range(times):
+                step()
+
+    def _append(self, chosen: Selection, added: Array) -> None:
+        backend, xp = self._backend, self._backend.xp
+        self._settle(chosen)
+        n = self._longest(chosen)
+        self._reserve(n + 1)
+        cross = self._rows.at(chosen, added[:, None], n)  # (g,n,1)
+        variance = backend.take(self._variance, chosen.index)
+        variance = self._clipped(xp.take_along_axis(variance, added[:, None], axis=1)[:, 0], chosen)
+        # C gains the row (cross, pivot), so C^-1 gains (-cross C^-1, 1)/pivot.
+        reciprocal = (variance + self.ridge) ** -0.5
+        inverse = backend.take(self._inverse, chosen.index)[:, :n, :n]
+        last = (xp.permute_dims(cross, (0, 2, 1)) @ inverse)[:, 0, :] * -reciprocal[:, None]
+        new = self._places(chosen, 0)
+        backend.put(self._inverse, (*new, slice(0, n)), last)
+        backend.put(self._inverse, (*new, new[1]), reciprocal)
+        backend.put(self._indices, new, added)
+        self._counts[chosen.numbers] += 1
+        self._outstanding[chosen.numbers] = True
+        if self._recording:
+            backend.subtract(self._recording.counts, chosen.index, -1)
+
+    def _settle(self, chosen: Selection) -> None:
+        """Compute the rows that earlier appends to these designs still owe."""
+        owing = chosen.numbers[self._outstanding[chosen.numbers]]
+        if len(owing):
+            owing = Selection.of(owing)
+            self._pass(owing, self._backend.zeros((len(owing), 0, self._longest(owing))))
+
+    def _pass(self, chosen: Selection, weights: Array) -> Array:
+        """weights (g,c,n) times L, (g,c,|Z|), writing outstanding rows on the way: one pass over L."""
+        owing = self._outstanding[chosen.numbers]
+        if owing.any() and not owing.all():
+            self._settle(chosen)
+            owing = self._outstanding[chosen.numbers]
+        try:
+            if owing.all():
+                return self._pass_with_row(chosen, weights)
+            return self._rows.product(weights, chosen)
+        except self._backend.out_of_memory:
+            if len(chosen) == 1:
+                raise
+        # Nothing was changed before memory ran out: answer half of the designs at a time.
+        halves = chosen.halves()
+        middle = len(halves[0])
+        return self._backend.xp.concat(
+            [self._pass(halves[0], weights[:middle]), self._pass(halves[1], weights[middle:])]
+        )
+
+    def _pass_with_row(self, chosen: Selection, weights: Array) -> Array:
+        backend, xp = self._backend, self._backend.xp
+        n = weights.shape[2]
+        place = self._places(chosen, -1)
+        added = backend.take(self._indices, place)
+        cross = xp.permute_dims(self._rows.at(chosen, added[:, None], n), (0, 2, 1))
+        # The outstanding row of L is still zero, so its own weight has no effect in the product ...
+        product = self._rows.product(xp.concat([cross, weights], axis=1), chosen)
+        reciprocal = backend.take(self._inverse, (*place, place[1]))
+        row = (self._prior_rows(added) - product[:, 0, :]) * reciprocal[:, None]
+        square = row * row
+        means = product[:, 1:, :]
+        # ... and is added here, once the row is known.
+        backend.add_outer(means, self._own_weight(weights, place[1]), row)
+        self._rows.write(place, row)
+        backend.subtract(self._variance, chosen.index, square)
+        self._outstanding[chosen.numbers] = False
+        return means
+
+    def _own_weight(self, weights: Array, newest: Any) -> Array:
+        """Each design's weight on its newest point: (g,c) of weights (g,c,n)."""
+        if isinstance(newest, int):
+            return weights[:, :, newest]
+        xp, (g, c, _) = self._backend.xp, weights.shape
+        index = xp.broadcast_to(self._backend.index(newest)[:, None, None], (g, c, 1))
+        return xp.take_along_axis(weights, index, axis=2)[:, :, 0]
+
+    def _prior_rows(self, indices: Array) -> Array:
+        """k(z, Z) for candidates (g,): (g,|Z|)."""
+        if self._table is not None:
+            return self._backend.take(self._table, indices)
+        return self.kernel.between(self._backend.take(self.candidates, indices), self.candidates)
+
+    def _tabulated(self, expected: int) -> Array | None:
+        """k(Z, Z), if more rows will be asked for than it has and it is not too large; else None."""
+        candidates = self.candidates.shape[0]
+        size = candidates**2 * self._backend.xp.finfo(self.candidates.dtype).bits // 8
+        if expected < 2 * candidates or size > TABLE_BYTES:
+            return None
+        table = self._backend.zeros((candidates, candidates))
+        for start in range(0, candidates, 256):
+            block = slice(start, start + 256)
+            table[block, :] = self.kernel.between(self.candidates[block, :], self.candidates)
+        return table
+
+    def _places(self, chosen: Selection, offset: int) -> Places:
+        """Where each design's next entry goes (offset 0), or its newest one is (offset -1)."""
+        if self._recording is None:
+            return chosen.places(self._counts[chosen.numbers] + offset)
+        numbers = self._backend.take(self._recording.numbers, chosen.index)
+        return numbers, self._backend.take(self._recording.counts, chosen.index) + offset
+
+    def _longest(self, chosen: Selection) -> int:
+        if self._recording:
+            return self._recording.length
+        return int(self._counts[chosen.numbers].max()) if len(chosen) else 0
+
+    def _clipped(self, variance: Array, chosen: Selection) -> Array:
+        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        if 0 in variance.shape:
+            return variance
+        xp, kernel, ridge = self._backend.xp, self.kernel, self.ridge
+        points = self._longest(chosen)
+        floor = rounding_floor(self._prior, ridge, points, self._eps)
+
+        def error(value: float) -> Exception:
+            return not_positive_definite(kernel, ridge, points, f"a variance of {value + floor:.3g}")
+
+        self._backend.require("variance", xp.min(variance) - floor, error)
+        return self._backend.at_least_zero(variance)
+
+    def _transposed(self, values: Array) -> Array:
+        return self._backend.xp.permute_dims(values, (0, 2, 1))
+
+    def _reserve(self, need: int) -> None:
+        """Room for `need` points in every design."""
+        capacity = self._indices.shape[1]
+        if need <= capacity:
+            return
+        grown = max(need, 2 * capacity)
+        self._rows.grow(grown)
+        self._inverse = self._padded(self._inverse, (grown, grown))
+        self._indices = self._padded(self._indices, (grown,), index=True)
+
+    def _padded(self, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
+        """`values` with its last axes grown to `shape`, by zeros."""
+        grown = self._backend.zeros((values.shape[0], *shape), index)
+        grown[tuple(slice(0, size) for size in values.shape)] = values
+        return grown
+
+    def _select(self, designs: Any) -> Selection:
+        total = len(self._counts)
+        if designs is None or isinstance(designs, slice):
+            key = slice(None).indices(total) if designs is None else designs.indices(total)
+            if key not in self._selections:  # asked for again in every round of a loop
+                self._selections[key] = Selection.of(np.arange(*key))
+            return self._selections[key]
+        numbers = _whole_numbers(designs, "designs").reshape(-1)
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
+            raise ValueError(f"designs must lie in 0..{total - 1}, got {numbers.min()}..{numbers.max()}")
+        if len(np.unique(numbers)) != len(numbers):
+            raise ValueError("designs must be named once each, got a repeated one")
+        return Selection.of(numbers)
+
+    def _targets(self, targets: Array, chosen: Selection) -> Array:
+        """`targets` as (g,n,c)."""
+        checked = as_array(targets, "targets")
+        longest = self._longest(chosen)
+        if checked.ndim not in (2, 3) or checked.shape[:2] != (len(chosen), longest):
+            raise ValueError(
+                f"targets must have shape ({len(chosen)}, {longest}) or ({len(chosen)}, {longest}, c): one row "
+                f"per design, one entry per point, got {tuple(checked.shape)}"
+            )
+        checked = self._backend.array(checked)
+        # Zero times a finite sum is 0, times anything else NaN.
+        self._backend.require("targets", self._backend.xp.sum(checked) * 0.0, _not_finite)
+        return checked[:, :, None] if checked.ndim == 2 else checked
+
+    def _queries(self, at: Any, chosen: Selection) -> Array:
+        """Candidate indices (g,m) for indices (m,) or (g,m), or points (m,d)."""
+        places = self._candidate_indices(at, axes=(1, 2))
+        if places.ndim == 2 and places.shape[0] != len(chosen):
+            raise ValueError(
+                f"at must have {len(chosen)} rows, one per design, got {places.shape[0]}"
+            )
+        return self._backend.xp.broadcast_to(places, (len(chosen), places.shape[-1]))
+
+    def _candidate_indices(self, values: Any, axes: tuple[int, ...] = (1,)) -> Array:
+        """Integers are candidate indices, checked; floating points (p,d) are looked up among the candidates."""
+        xp, total = self._backend.xp, self.candidates.shape[0]
+        if not hasattr(values, "dtype"):
+            values = np.asarray(values)
+        if 0 in values.shape:
+            values = self._backend.zeros(tuple(values.shape), index=True)
+        elif not namespace(values).isdtype(values.dtype, "integral"):
+            return self._looked_up(values)
+        if values.ndim not in axes:
+            raise ValueError(f"candidate indices must form one axis, got shape {tuple(values.shape)}")
+        indices = self._backend.index(values)
+        if 0 in values.shape:
+            return indices
+
+        def error(_: float) -> Exception:
+            return ValueError(f"candidate indices must lie in 0..{total - 1}, got others too")
+
+        self._backend.require("lowest index", xp.min(indices), error)
+        self._backend.require("highest index", total - 1 - xp.max(indices), error)
+        # An index that a deferred check has yet to see must do no harm.
+        return xp.clip(indices, 0, total - 1) if self._backend.deferred else indices
+
+    def _looked_up(self, points: Array) -> Any:
+        if self._lookup is None:
+            self._lookup = {key: i for i, key in reversed(list(enumerate(_keys(self.candidates))))}
+        points = as_points(points, "points", self.candidates.shape[1])
+        try:
+            found = [self._lookup[key] for key in _keys(self._backend.array(points))]
+            return self._backend.index(found)
+        except KeyError:
+            raise ValueError(
+                "every point must be one of the lattice's candidates, got one that is not: "
+                "use candidate indices, or a Design for points anywhere"
+            ) from None
+
+
+def _not_finite(_: float) -> Exception:
+    return ValueError("targets must be finite, got NaN or infinity")
+
+
+def _keys(points: Array) -> list[bytes]:
+    """Each point as bytes; adding zero makes -0.0 and 0.0 the same."""
+    return [point.tobytes() for point in to_numpy(points) + 0.0]
+
+
+def _whole_numbers(values: Any, name: str) -> Any:
+    host = to_numpy(values) if hasattr(values, "shape") else np.asarray(values)
+    if host.size == 0:
+        return host.astype(np.int64)
+    if host.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole numbers, got {host.dtype}")
+    return host.astype(np.int64)

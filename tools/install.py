@@ -1,0 +1,74 @@
+"""Create or refresh `.venv` from the hash-pinned requirements; do nothing when it is up to date.
+
+Called by the Makefile with whatever python3 the machine has, so this file uses the standard library
+alone and only syntax that an old Python can still parse (it must live to say that it is too old).
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit(
+        "rewardfree needs Python 3.11 or newer, this is Python %d.%d: run `make PYTHON=python3.11 ...`"
+        % sys.version_info[:2]
+    )
+
+import fcntl  # after the version check: the message above matters more than a missing module
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VENV = os.path.join(ROOT, ".venv")
+STAMP = os.path.join(VENV, "installed")
+REQUIREMENTS = os.path.join(ROOT, "requirements", "dev.txt")
+INPUTS = [REQUIREMENTS, os.path.join(ROOT, "pyproject.toml"), os.path.abspath(__file__)]
+
+
+def fingerprint():
+    """What the environment was made from: the interpreter, the place and the content of the inputs."""
+    digest = hashlib.sha256(repr((sys.version, sys.base_prefix, ROOT)).encode())
+    for path in INPUTS:
+        with open(path, "rb") as handle:
+            digest.update(handle.read())
+    return digest.hexdigest()
+
+
+def installed():
+    """The fingerprint of the finished environment, or None while there is none."""
+    try:
+        with open(STAMP) as handle:
+            return handle.read()
+    except OSError:
+        return None
+
+
+def pip(*arguments):
+    python = os.path.join(VENV, "bin", "python")
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    result = subprocess.run(command + list(arguments), cwd=ROOT)
+    if result.returncode != 0:
+        sys.exit("make install: pip failed (its message is above); .venv is incomplete, run it again")
+
+
+def install():
+    print("installing into .venv (a minute or two) ...", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    # Not sys.executable: inside an activated .venv that one has just been removed.
+    subprocess.run([sys._base_executable, "-m", "venv", VENV], check=True)
+    pip("--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS)
+    # The build backend is pinned above too, so nothing unpinned is fetched to build the package.
+    pip("--no-deps", "--no-build-isolation", "--editable", ROOT)
+    with open(STAMP, "w") as handle:
+        handle.write(fingerprint())
+
+
+def main():
+    # Two makes at once: the second waits here, then finds the stamp and has nothing to do.
+    with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if installed() != fingerprint():
+            install()
+
+
+main()
