@@ -1,7 +1,7 @@
 """The exploration loop of Alg 3 on round data, written twice: on the lattice, and on scikit-learn refits.
 
-Both play the same small world with the same uniforms, so their trajectories must be equal; that, and a count of
-the regressions, shows that they do the same work.
+Both play the same world with the same uniforms, so their trajectories must be equal; and both count their
+predictions, each of them a mean and a standard deviation over all (s,a). That is the same work.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import array_api_compat
 import numpy as np
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 import rewardfree as rf
+from rewardfree.ties import argmax_lowest
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Setting:
     ridge: float = 0.5
     runs: int = 1
     start: int = 20
-    kernel: object = field(default_factory=lambda: rf.Matern(nu=1.5, lengthscale=0.1))
+    kernel: rf.Matern = field(default_factory=lambda: rf.Matern(nu=1.5, lengthscale=0.1))
 
     @property
     def points(self):
@@ -50,54 +50,67 @@ class Setting:
         return np.random.default_rng(seed).random(shape)
 
 
-def on_lattice(setting: Setting, device="cpu", dtype="float64"):
-    """The kept (s,a) as indices and their next states, both (runs, steps, rounds), and the lattice."""
-    H, S, A, B, N = (getattr(setting, n) for n in ("horizon", "states", "actions", "runs", "rounds"))
+@dataclass
+class Outcome:
+    """The kept (s,a) as indices and their next states, both (runs, steps, rounds), and what it took."""
+
+    chosen: object
+    seen: object
+    predictions: int
+    lattice: rf.Lattice | None = None
+
+
+def on_lattice(setting: Setting, device="cpu", dtype="float64") -> Outcome:
+    """All runs at once: per round and step one pass over L, shared by the append and all targets."""
+    H, A, B, N = setting.horizon, setting.actions, setting.runs, setting.rounds
     lattice = rf.Lattice(
-        setting.kernel, setting.points, ridge=setting.ridge, designs=H * B, capacity=N, device=device, dtype=dtype
+        setting.kernel,
+        setting.points,
+        ridge=setting.ridge,
+        designs=H * B,
+        capacity=N,
+        device=device,
+        dtype=dtype,
     )
     xp = array_api_compat.array_namespace(lattice.candidates)
     where = array_api_compat.device(lattice.candidates)
     cumulative = xp.asarray(setting.cumulative, device=where)
     uniforms = xp.asarray(setting.uniforms(), device=where)
     runs, targets = xp.arange(B, device=where)[:, None], xp.arange(H, device=where)[None, :]
-    first = setting.start * A + xp.arange(A, device=where)
-    at_start = xp.full((B, H), setting.start, dtype=xp.int64, device=where)
-    only_place = xp.zeros((B, H), dtype=xp.int64, device=where)
-    chosen = xp.zeros((B, H, N), dtype=xp.int64, device=where)  # the kept (s,a) ...
-    seen = xp.zeros((B, H, N), dtype=xp.int64, device=where)  # ... and its next state
+    start = xp.full((B, H), setting.start, dtype=xp.int64, device=where)
+    chosen = xp.zeros((B, H, N), dtype=xp.int64, device=where)
+    seen = xp.zeros((B, H, N), dtype=xp.int64, device=where)
     now = xp.zeros((1,), dtype=xp.int64, device=where)  # the round, as an array: see Lattice.repeat
+    zero, top = (xp.full((), x, dtype=lattice.candidates.dtype, device=where) for x in (0.0, float(H)))
+
+    def clip(q):
+        return xp.minimum(xp.maximum(q, zero), top)
 
     def play_round():
-        # Backwards. Target h itself has no value behind it, so at step h its Q is the bonus alone (b,1,s,a); the
+        # Backwards. Target h itself has no value behind it: at step h its Q is the bonus alone (b,1,s,a). The
         # targets beyond it share one product, (b,c,s,a). max_a before the clip: the clip is monotone.
         own, others, value = [None] * H, [None] * H, None
         n = lattice.length()
         for h in reversed(range(H)):
             steps = slice(h * B, (h + 1) * B)  # the designs of step h, one per run
-            # Every episode starts in one state, so the first step is asked for nothing else.
-            at = None if h else first
             if h < H - 1:
                 behind = value[runs, seen[:, h, :n]]  # (b,n,c): V at the next states seen
-                means = xp.permute_dims(lattice.mean(behind, at, designs=steps), (0, 2, 1))
-            bonus = setting.beta * lattice.std(at, designs=steps)[:, None, :]
+                means = xp.permute_dims(lattice.mean(behind, designs=steps), (0, 2, 1))
+            bonus = setting.beta * lattice.std(designs=steps)[:, None, :]
             own[h] = xp.reshape(bonus, (B, 1, -1, A))
+            value = xp.max(own[h], axis=-1)
             if h < H - 1:
                 means += bonus
                 others[h] = xp.reshape(means, (B, H - 1 - h, -1, A))
-            if h:
-                value = xp.max(own[h], axis=-1)
-                if h < H - 1:
-                    value = xp.concat([value, xp.max(others[h], axis=-1)], axis=1)
-                value = xp.permute_dims(xp.clip(value, 0.0, float(H)), (0, 2, 1))  # (b,s,c)
+                value = xp.concat([value, xp.max(others[h], axis=-1)], axis=1)
+            value = xp.permute_dims(clip(value), (0, 2, 1))  # (b,s,c)
         # Forwards: at step h the targets h..H-1 are still being played, all from the same start.
-        state, draws, kept = at_start, uniforms[now][0], []
+        state, draws, kept = start, uniforms[now][0], []
         for h in range(H):
-            place = state if h else only_place
-            q = own[h][runs, 0, place[:, :1]]
+            q = own[h][runs, 0, state[:, :1]]
             if h < H - 1:
-                q = xp.concat([q, others[h][runs, targets[:, : H - 1 - h], place[:, 1:]]], axis=1)
-            z = state * A + xp.argmax(xp.clip(q, 0.0, float(H)), axis=-1)
+                q = xp.concat([q, others[h][runs, targets[:, : H - 1 - h], state[:, 1:]]], axis=1)
+            z = state * A + argmax_lowest(clip(q))
             below = cumulative[z] <= draws[:, h:, h][:, :, None]
             following = xp.count_nonzero(below[:, :, :-1], axis=-1)
             chosen[:, h, now], seen[:, h, now] = z[:, :1], following[:, :1]
@@ -106,5 +119,38 @@ def on_lattice(setting: Setting, device="cpu", dtype="float64"):
         lattice.append(None, xp.concat(kept))
         now.__iadd__(1)
 
-    lattice.repeat(play_round, N)
-    return chosen, seen, lattice
+    with rf.one_blas_thread():
+        lattice.repeat(play_round, N)
+    return Outcome(chosen, seen, N * B * H * (H + 1) // 2, lattice)
+
+
+def on_scikit_learn(setting: Setting) -> Outcome:
+    """One run as a plain script writes it: for every target and step a fresh fit, and a prediction."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process import kernels as sk
+
+    H, A, N = setting.horizon, setting.actions, setting.rounds
+    z, cumulative, uniforms = setting.points, setting.cumulative, setting.uniforms()
+    kernel = sk.Matern(length_scale=setting.kernel.lengthscale, nu=setting.kernel.nu)
+    chosen, seen = np.zeros((1, H, N), np.int64), np.zeros((1, H, N), np.int64)
+    predictions = 0
+    for n in range(N):
+        for target in range(H):
+            q, value = [None] * H, np.zeros(setting.states)
+            for h in reversed(range(target + 1)):
+                mean, std = np.zeros(len(z)), np.ones(len(z))
+                if n:
+                    model = GaussianProcessRegressor(kernel, alpha=setting.ridge, optimizer=None)
+                    model.fit(z[chosen[0, h, :n]], value[seen[0, h, :n]])
+                    mean, std = model.predict(z, return_std=True)
+                predictions += 1
+                q[h] = np.clip(mean + setting.beta * std, 0.0, H).reshape(-1, A)
+                value = q[h].max(axis=1)
+            state = setting.start
+            for h in range(target + 1):
+                at = state * A + int(argmax_lowest(q[h][state]))
+                following = int(np.count_nonzero(cumulative[at, :-1] <= uniforms[n, 0, target, h]))
+                if h == target:
+                    chosen[0, h, n], seen[0, h, n] = at, following
+                state = following
+    return Outcome(chosen, seen, predictions)

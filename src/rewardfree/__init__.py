@@ -13,7 +13,7 @@ from rewardfree.kernels import (
 )
 from rewardfree.model import Model
 from rewardfree.posterior import Design, Lattice, Posterior
-from rewardfree.strategies import query_plan
+from rewardfree.strategies import query_plan, uncertainty_path
 from rewardfree.threads import one_blas_thread
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "Sum",
     "one_blas_thread",
     "query_plan",
+    "uncertainty_path",
 ]
 __version__ = "0.1.0"

@@ -24,7 +24,7 @@ def to_numpy(values: Array) -> Any:
     return np.asarray(values.detach().cpu() if array_api_compat.is_torch_array(values) else values)
 
 
-def as_array(values: object, name: str) -> Array:
+def as_array(values: Any, name: str) -> Array:
     """`values` as a real floating array; lists and integers become NumPy float64."""
     if not array_api_compat.is_array_api_obj(values):
         try:
@@ -32,10 +32,10 @@ def as_array(values: object, name: str) -> Array:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be an array of numbers, got {type(values)}") from error
     xp = namespace(values)
-    if xp.isdtype(values.dtype, ("integral", "bool")):  # type: ignore[attr-defined]
+    if xp.isdtype(values.dtype, ("integral", "bool")):
         values = xp.astype(values, xp.float64)
-    if values.dtype not in (xp.float64, xp.float32):  # type: ignore[attr-defined]
-        raise ValueError(f"{name} must be float64 or float32, got {values.dtype}")  # type: ignore[attr-defined]
+    if values.dtype not in (xp.float64, xp.float32):
+        raise ValueError(f"{name} must be float64 or float32, got {values.dtype}")
     return values
 
 
@@ -48,7 +48,7 @@ def check_finite(values: Array, name: str) -> None:
         raise ValueError(f"{name} must be finite, got {bad} NaN or infinite of {values.size} values")
 
 
-def as_points(values: object, name: str = "points", dim: int | None = None) -> Array:
+def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:
     """`values` as finite points (n,d); a flat list is refused because it could mean either axis."""
     points = as_array(values, name)
     if points.ndim != 2:
@@ -64,7 +64,7 @@ def as_points(values: object, name: str = "points", dim: int | None = None) -> A
     return points
 
 
-def positive(value: object, name: str) -> float:
+def positive(value: Any, name: str) -> float:
     """`value` as a finite float above zero."""
     number = as_number(value, name)
     if not number > 0.0:
@@ -72,7 +72,7 @@ def positive(value: object, name: str) -> float:
     return number
 
 
-def non_negative(value: object, name: str) -> float:
+def non_negative(value: Any, name: str) -> float:
     """`value` as a finite float of at least zero."""
     number = as_number(value, name)
     if number < 0.0:
@@ -80,10 +80,10 @@ def non_negative(value: object, name: str) -> float:
     return number
 
 
-def as_number(value: object, name: str) -> float:
+def as_number(value: Any, name: str) -> float:
     """`value` as a finite float."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a number, got {value!r}") from error
     if not np.isfinite(number):
@@ -91,10 +91,10 @@ def as_number(value: object, name: str) -> float:
     return number
 
 
-def count(value: object, name: str, at_least: int = 1) -> int:
+def count(value: Any, name: str, at_least: int = 1) -> int:
     """`value` as a whole number of at least `at_least`."""
     try:
-        whole = int(value)  # type: ignore[call-overload]
+        whole = int(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from error
     if whole != value or isinstance(value, bool) or whole < at_least:

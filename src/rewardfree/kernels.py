@@ -1,8 +1,8 @@
 """Kernels as frozen values: `k(x, y)` is the (n,m) matrix of k(x_i, y_j), `k.diag(x)` the (n,) k(x_i, x_i).
 
 Letters: x (n,d), y (m,d). Kernels have unit variance unless scaled (`Linear` is what it is); they add,
-multiply and scale with `+` and `*`. Anything else that offers `k(x, y)` and `k.diag(x)`, such as a scikit-learn
-kernel, is accepted wherever a kernel is.
+multiply and scale with `+` and `*`. Anything else that offers `k(x, y)` and `k.diag(x)`, such as a
+scikit-learn kernel, is accepted wherever a kernel is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Kernel(ABC):
         """The (n,) values k(x_i, x_i), for points that are checked already."""
 
     def _check_dim(self, dim: int) -> None:
-        """Refuse points of a dimension that this kernel cannot take."""
+        """Refuse points of a dimension that this kernel cannot take; most take any."""
+        return
 
     def __call__(self, x: Array, y: Array | None = None) -> Array:
         """The (n,m) matrix of k(x_i, y_j); `y` defaults to `x`."""
@@ -194,7 +195,7 @@ class NeuralTangent(Kernel):
         return tangent / xp.sqrt(self._tangent_norm(x)[:, None] * self._tangent_norm(y)[None, :])
 
     def _first_gap(self, x: Array, y: Array, a: Array, b: Array) -> Array:
-        """1 - u for the input layer: half the squared distance of (x, 1, sqrt(bias)) and y's on the sphere."""
+        """1 - u for the input layer: half the squared distance of the embedded points on the sphere."""
         xp = namespace(x, y)
         root_a, root_b = xp.sqrt(a), xp.sqrt(b)
         constant = 1.0 / root_a[:, None] - 1.0 / root_b[None, :]
@@ -227,9 +228,7 @@ class Linear(Kernel):
         _check_lengthscale(self.lengthscale, dim)
 
     def _between(self, x: Array, y: Array) -> Array:
-        return self.bias + sum(
-            u[:, None] * v[None, :] for u, v in _scaled_columns(x, y, self.lengthscale)
-        )
+        return self.bias + sum(u[:, None] * v[None, :] for u, v in _scaled_columns(x, y, self.lengthscale))
 
     def _at(self, x: Array) -> Array:
         return self.bias + sum(u * u for u, _ in _scaled_columns(x, x, self.lengthscale))
@@ -320,9 +319,7 @@ class Foreign(Kernel):
     def _matrix(self, x: Any, y: Any) -> Any:
         values = np.asarray(self.kernel(x, y), dtype=np.float64)
         if values.shape != (len(x), len(y)):
-            raise ValueError(
-                f"{self.kernel!r} must give shape {(len(x), len(y))}, got {values.shape}"
-            )
+            raise ValueError(f"{self.kernel!r} must give shape {(len(x), len(y))}, got {values.shape}")
         if not np.isfinite(values).all():
             raise ValueError(f"{self.kernel!r} gave NaN or infinite values")
         return values
@@ -378,9 +375,7 @@ def _lengthscale(value: float | Sequence[float]) -> float | tuple[float, ...]:
 
 def _check_lengthscale(lengthscale: float | tuple[float, ...], dim: int) -> None:
     if isinstance(lengthscale, tuple) and len(lengthscale) != dim:
-        raise ValueError(
-            f"lengthscale has {len(lengthscale)} entries, the points have {dim} coordinates"
-        )
+        raise ValueError(f"lengthscale has {len(lengthscale)} entries, the points have {dim} coordinates")
 
 
 def _is_number(value: Any) -> bool:

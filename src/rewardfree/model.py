@@ -14,8 +14,9 @@ from rewardfree.posterior import Design, Lattice
 class Model:
     """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).
 
-    `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all steps (for
-    dynamics that do not change with h); `centred` regresses V - c and adds c, which is exact because P(.|z) sums to 1.
+    `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all
+    steps, for dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact
+    because P(.|z) sums to 1.
     """
 
     kernel: Kernel
@@ -43,7 +44,7 @@ class Model:
         return Lattice(self.kernel, candidates, ridge=self._ridge, **options)
 
     def centre(self, values: Array) -> Array:
-        """The c of [PV] = c + [P(V - c)], for values (...,s): the midrange of V if centred, else 0; shape (...)."""
+        """The c of [PV] = c + [P(V - c)] for values (...,s): their midrange if centred, else 0; (...)."""
         values = as_array(values, "values")
         check_finite(values, "values")
         xp = namespace(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -10,7 +11,6 @@ import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array
-
 
 #: One entry of each of several designs, as an index: (designs, positions).
 Places: TypeAlias = tuple[Any, Any]
@@ -92,7 +92,7 @@ class Backend(Protocol):
     def rows(self, designs: int, candidates: int, capacity: int) -> Rows: ...
 
     def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
-        """Raise `error(value)` unless the scalar `value` is at least 0; a device may do so some calls later."""
+        """Raise `error(value)` unless the scalar `value` is at least 0; a device may do so calls later."""
 
     def settle_checks(self) -> None:
         """Raise what `require` has yet to raise."""
@@ -106,6 +106,9 @@ class Backend(Protocol):
     def subtract(self, buffer: Array, index: Any, values: Array) -> None:
         """buffer[index] -= values."""
 
+    def finite(self, values: Array) -> Array:
+        """The scalar 0 if all values are finite, else NaN."""
+
     def at_least_zero(self, values: Array) -> Array:
         """max(values, 0)."""
 
@@ -113,12 +116,25 @@ class Backend(Protocol):
         """target (g,c,m) += left (g,c) times right (g,m)."""
 
 
+def no_room(where: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
+    """The error of an array that does not fit."""
+    return MemoryError(
+        f"{where} has no room for {math.prod(shape) * itemsize / 2**30:.1f} GiB (shape {shape}): "
+        "use fewer designs at a time, a smaller capacity, or float32"
+    )
+
+
 def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend:
     """NumPy for NumPy candidates and device "cpu"; torch for tensors, or when a device is named for it."""
     from_torch = array_api_compat.is_torch_array(candidates)
     if from_torch or device not in (None, "cpu"):
-        from rewardfree.posterior.backend_torch import TorchBackend
-
+        try:
+            from rewardfree.posterior.backend_torch import TorchBackend
+        except ImportError as error:
+            raise ValueError(
+                f'device "{device}" needs torch, which is not installed: '
+                'use device="cpu", or install rewardfree[gpu]'
+            ) from error
         return TorchBackend.on(candidates if from_torch else None, device, dtype)
     from rewardfree.posterior.backend_numpy import NumpyBackend
 

@@ -9,7 +9,7 @@ import array_api_compat.numpy
 import numpy as np
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.backend import Places, Selection
+from rewardfree.posterior.backend import Places, Selection, no_room
 
 #: Candidates per tile. A tile's rows lie end to end, so one product streams it in order and is small enough
 #: for the BLAS to skip its packing copy: measured 25 to 45% faster than whole rows (see benchmarks/).
@@ -36,7 +36,7 @@ class NumpyBackend:
         return np.asarray(values, np.int64)
 
     def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
-        return np.zeros(shape, np.int64 if index else self.dtype)
+        return _zeros(shape, np.dtype(np.int64) if index else self.dtype)
 
     def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
         if not value >= 0.0:
@@ -57,6 +57,9 @@ class NumpyBackend:
     def subtract(self, buffer: Array, index: Any, values: Array) -> None:
         buffer[index] -= values
 
+    def finite(self, values: Array) -> Array:
+        return np.asarray(0.0 if np.isfinite(values).all() else np.nan)
+
     def at_least_zero(self, values: Array) -> Array:
         return np.maximum(values, 0.0)
 
@@ -71,11 +74,11 @@ class NumpyRows:
         self._candidates = candidates
         self._tiles = -(-candidates // TILE)
         # Zeroed lazily by the system: a row that was never written takes no memory.
-        self._values = np.zeros((designs, self._tiles, capacity, TILE), dtype)
+        self._values = _zeros((designs, self._tiles, capacity, TILE), dtype)
 
     def grow(self, capacity: int) -> None:
         designs, tiles, old, _ = self._values.shape
-        grown = np.zeros((designs, tiles, capacity, TILE), self._values.dtype)
+        grown = _zeros((designs, tiles, capacity, TILE), self._values.dtype)
         grown[:, :, :old] = self._values
         self._values = grown
 
@@ -96,7 +99,14 @@ class NumpyRows:
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
     def write(self, places: Places, row: Array) -> None:
-        padded = np.zeros((len(row), self._tiles * TILE), self._values.dtype)
-        padded[:, : self._candidates] = row
+        missing = self._tiles * TILE - self._candidates
+        padded = np.pad(row, ((0, 0), (0, missing))) if missing else row
         designs, positions = places
         self._values[designs, :, positions] = padded.reshape(len(row), self._tiles, TILE)
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can hold
+        raise no_room("this machine", shape, dtype.itemsize) from error

@@ -9,7 +9,7 @@ import array_api_compat.torch
 import torch
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.backend import Places, Selection
+from rewardfree.posterior.backend import Places, Selection, no_room
 
 #: How many checks may pass on a CUDA device before the host looks at their outcome.
 CHECKS_AT_ONCE = 256
@@ -29,9 +29,10 @@ class TorchBackend:
         self._since_look = 0
         if dtype not in (torch.float64, torch.float32):
             raise ValueError(f"dtype must be float64 or float32, got {dtype}")
-        if self.device.type == "cuda" and not torch.cuda.is_available():
+        found = torch.cuda.device_count() if self.device.type == "cuda" else 1
+        if found <= (self.device.index or 0):
             raise ValueError(
-                f'device "{device}" was asked for, but torch {torch.__version__} sees no CUDA device: '
+                f'device "{device}" was asked for, but torch sees {found or "no"} CUDA device: '
                 'use device="cpu", or install a CUDA build of torch and its driver'
             )
 
@@ -54,12 +55,8 @@ class TorchBackend:
         dtype = torch.int64 if index else self.dtype
         try:
             return torch.zeros(shape, dtype=dtype, device=self.device)
-        except torch.OutOfMemoryError as error:
-            need = torch.Size(shape).numel() * self.dtype.itemsize / 2**30
-            raise MemoryError(
-                f"{self.device} has no room for {need:.1f} GiB (shape {shape}): "
-                "use fewer designs at a time, a smaller capacity, or float32"
-            ) from error
+        except RuntimeError as error:  # the only one that zeros can raise; OutOfMemoryError on CUDA
+            raise no_room(str(self.device), shape, dtype.itemsize) from error
 
     def rows(self, designs: int, candidates: int, capacity: int) -> TorchRows:
         return TorchRows(self, designs, candidates, capacity)
@@ -102,6 +99,9 @@ class TorchBackend:
         if isinstance(index, tuple):
             return tuple(self._on_device(part) for part in index)
         return index if isinstance(index, (slice, int)) else self.index(index)
+
+    def finite(self, values: Array) -> Array:
+        return (values * 0.0).sum()
 
     def at_least_zero(self, values: Array) -> Array:
         return values.clamp_min(0.0)

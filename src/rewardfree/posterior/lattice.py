@@ -1,4 +1,11 @@
-"""The exact posterior on a finite candidate set, for many designs at once: the fast path."""
+"""The exact posterior on a finite candidate set, for many designs at once: the fast path.
+
+With C C^T = K_n + ridge I, a lattice keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1 for
+each design. A new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge) to L, and the mean for
+targets y is (C^-1 y)^T L: no refit, O(n |Z|) each. Both are products with L, and reading L from memory is
+what they cost. So `append` leaves its row outstanding, and the next question computes it in the same pass
+over L as its answer.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, count, namespace, positive, to_numpy
+from rewardfree.arrays import Array, as_array, count, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.backend import Backend, Places, Recording, Selection, choose_backend
+from rewardfree.posterior.candidates import Candidates
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
 
@@ -21,13 +29,8 @@ TABLE_BYTES = 2**30
 class Lattice:
     """g independent designs over one candidate set Z, each with its own points; no targets.
 
-    Per design it keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1, where C C^T = K_n + ridge I.
-    A new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge), and the mean for targets y is
-    (C^-1 y)^T L: no refit, O(n |Z|) each. Both are products with L, so `append` leaves its row
-    outstanding and the next question computes it in the same pass over L (memory traffic is the cost).
-
-    `mean` and `std` answer at all of Z, at candidate indices, or at points of Z; `designs` narrows
-    them to some designs. Results lead with the axis g.
+    `mean` and `std` answer at all of Z, at candidate indices (m,) or (g,m), or at points of Z (m,d);
+    `designs` narrows them to some designs. Results lead with the axis g.
     """
 
     def __init__(
@@ -51,20 +54,19 @@ class Lattice:
 
     def _build(self, candidates: Array, designs: int, capacity: int) -> None:
         backend = self._backend
-        self.candidates = backend.array(candidates)  # (m,d)
+        self._set = Candidates(candidates, backend)
         prior = self.kernel._at(self.candidates)
         self._prior = float(backend.xp.max(prior))
         self._eps = float(backend.xp.finfo(self.candidates.dtype).eps)
-        self._variance = backend.zeros((designs, candidates.shape[0]))
+        self._rows = backend.rows(designs, len(self._set), capacity)  # the largest first, if it does not fit
+        self._variance = backend.zeros((designs, len(self._set)))
         self._variance += prior
-        self._rows = backend.rows(designs, candidates.shape[0], capacity)
         self._inverse = backend.zeros((designs, capacity, capacity))  # C^-1
         self._indices = backend.zeros((designs, capacity), index=True)  # the points, as candidates
         self._counts = np.zeros(designs, np.int64)
         self._outstanding = np.zeros(designs, bool)  # the newest point's row is still to be computed
         self._recording: Recording | None = None
         self._table = self._tabulated(designs * capacity)
-        self._lookup: dict[bytes, int] | None = None
         self._selections: dict[tuple[int, int, int], Selection] = {}
 
     def __repr__(self) -> str:
@@ -74,6 +76,11 @@ class Lattice:
     @property
     def batch(self) -> tuple[int, ...]:
         return (len(self._counts),)
+
+    @property
+    def candidates(self) -> Array:
+        """The candidate set Z, (m,d)."""
+        return self._set.points
 
     @property
     def counts(self) -> Any:
@@ -87,9 +94,9 @@ class Lattice:
         return to_numpy(self._indices[int(chosen), : int(self._counts[chosen])]).copy()
 
     def append(self, designs: Any, indices: Any) -> None:
-        """Add candidate `indices[i]` to design `designs[i]`; any subset of the designs, each once (None: all)."""
+        """Add candidate `indices[i]` to design `designs[i]`: any designs, each once, or None for all."""
         chosen = self._select(designs)
-        added = self._candidate_indices(indices)
+        added = self._set.indices(indices)
         if tuple(added.shape) != (len(chosen),):
             raise ValueError(
                 f"indices must name one candidate for each of {len(chosen)} designs, "
@@ -102,7 +109,7 @@ class Lattice:
     def extend(self, points: Array) -> None:
         """Add the same points (p,d), each one a candidate, to every design."""
         everything = self._select(None)
-        for index in to_numpy(self._candidate_indices(points)):
+        for index in to_numpy(self._set.indices(points)):
             self.append(None, np.full(len(everything), index))
 
     def mean(self, targets: Array, at: Any = None, *, designs: Any = None) -> Array:
@@ -111,7 +118,8 @@ class Lattice:
         Designs with fewer than n points ignore the rest of their targets.
         """
         chosen = self._select(designs)
-        columns = self._targets(targets, chosen)  # (g,n,c)
+        targets = as_array(targets, "targets")
+        columns = self._columns(targets, chosen)  # (g,n,c)
         with one_blas_thread():
             n = columns.shape[1]
             inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
@@ -150,10 +158,9 @@ class Lattice:
     def repeat(self, step: Callable[[], None], times: int) -> None:
         """Call `step` that often; on CUDA by recording it now and then and playing the recording.
 
-        There, thousands of small launches cost more than the work itself. `step` must do the same each time, on
-        the same arrays: append as many points to the same designs, take the number of targets from `length`
-        (zeros beyond a design's points), index its own arrays by arrays rather than numbers, and read
-        nothing back.
+        There, thousands of small launches cost more than the work itself. `step` must do the same each time
+        on the same arrays: append to the same designs, take the number of targets from `length` (any finite
+        ones beyond a design's points), index by arrays what changes from round to round, read nothing back.
         """
         times = count(times, "times", at_least=0)
         if self._backend.replays:
@@ -247,7 +254,7 @@ class Lattice:
 
     def _tabulated(self, expected: int) -> Array | None:
         """k(Z, Z), if more rows will be asked for than it has and it is not too large; else None."""
-        candidates = self.candidates.shape[0]
+        candidates = len(self._set)
         size = candidates**2 * self._backend.xp.finfo(self.candidates.dtype).bits // 8
         if expected < 2 * candidates or size > TABLE_BYTES:
             return None
@@ -316,73 +323,28 @@ class Lattice:
             raise ValueError("designs must be named once each, got a repeated one")
         return Selection.of(numbers)
 
-    def _targets(self, targets: Array, chosen: Selection) -> Array:
-        """`targets` as (g,n,c)."""
-        checked = as_array(targets, "targets")
-        longest = self._longest(chosen)
-        if checked.ndim not in (2, 3) or checked.shape[:2] != (len(chosen), longest):
+    def _columns(self, targets: Array, chosen: Selection) -> Array:
+        """`targets` checked, as (g,n,c)."""
+        g, n = len(chosen), self._longest(chosen)
+        if targets.ndim not in (2, 3) or tuple(targets.shape[:2]) != (g, n):
             raise ValueError(
-                f"targets must have shape ({len(chosen)}, {longest}) or ({len(chosen)}, {longest}, c): one row "
-                f"per design, one entry per point, got {tuple(checked.shape)}"
+                f"targets must have shape ({g}, {n}) or ({g}, {n}, c), one row per design and one entry "
+                f"per point, got {tuple(targets.shape)}"
             )
-        checked = self._backend.array(checked)
-        # Zero times a finite sum is 0, times anything else NaN.
-        self._backend.require("targets", self._backend.xp.sum(checked) * 0.0, _not_finite)
-        return checked[:, :, None] if checked.ndim == 2 else checked
+        targets = self._backend.array(targets)
+        self._backend.require("targets", self._backend.finite(targets), _not_finite)
+        return targets[:, :, None] if targets.ndim == 2 else targets
 
     def _queries(self, at: Any, chosen: Selection) -> Array:
         """Candidate indices (g,m) for indices (m,) or (g,m), or points (m,d)."""
-        places = self._candidate_indices(at, axes=(1, 2))
+        places = self._set.indices(at, axes=(1, 2))
         if places.ndim == 2 and places.shape[0] != len(chosen):
-            raise ValueError(
-                f"at must have {len(chosen)} rows, one per design, got {places.shape[0]}"
-            )
+            raise ValueError(f"at must have {len(chosen)} rows, one per design, got {places.shape[0]}")
         return self._backend.xp.broadcast_to(places, (len(chosen), places.shape[-1]))
-
-    def _candidate_indices(self, values: Any, axes: tuple[int, ...] = (1,)) -> Array:
-        """Integers are candidate indices, checked; floating points (p,d) are looked up among the candidates."""
-        xp, total = self._backend.xp, self.candidates.shape[0]
-        if not hasattr(values, "dtype"):
-            values = np.asarray(values)
-        if 0 in values.shape:
-            values = self._backend.zeros(tuple(values.shape), index=True)
-        elif not namespace(values).isdtype(values.dtype, "integral"):
-            return self._looked_up(values)
-        if values.ndim not in axes:
-            raise ValueError(f"candidate indices must form one axis, got shape {tuple(values.shape)}")
-        indices = self._backend.index(values)
-        if 0 in values.shape:
-            return indices
-
-        def error(_: float) -> Exception:
-            return ValueError(f"candidate indices must lie in 0..{total - 1}, got others too")
-
-        self._backend.require("lowest index", xp.min(indices), error)
-        self._backend.require("highest index", total - 1 - xp.max(indices), error)
-        # An index that a deferred check has yet to see must do no harm.
-        return xp.clip(indices, 0, total - 1) if self._backend.deferred else indices
-
-    def _looked_up(self, points: Array) -> Any:
-        if self._lookup is None:
-            self._lookup = {key: i for i, key in reversed(list(enumerate(_keys(self.candidates))))}
-        points = as_points(points, "points", self.candidates.shape[1])
-        try:
-            found = [self._lookup[key] for key in _keys(self._backend.array(points))]
-            return self._backend.index(found)
-        except KeyError:
-            raise ValueError(
-                "every point must be one of the lattice's candidates, got one that is not: "
-                "use candidate indices, or a Design for points anywhere"
-            ) from None
 
 
 def _not_finite(_: float) -> Exception:
     return ValueError("targets must be finite, got NaN or infinity")
-
-
-def _keys(points: Array) -> list[bytes]:
-    """Each point as bytes; adding zero makes -0.0 and 0.0 the same."""
-    return [point.tobytes() for point in to_numpy(points) + 0.0]
 
 
 def _whole_numbers(values: Any, name: str) -> Any:

@@ -13,8 +13,8 @@ from rewardfree.posterior.backend import Recording
 if TYPE_CHECKING:
     from rewardfree.posterior.lattice import Lattice
 
-#: A recording reads this many rows more than it was made for at the most. Rows not yet written are zero, so they
-#: change nothing; they cost traffic, as new recordings cost time.
+#: A recording reads fewer than this many rows too many. Rows not yet written are zero and change nothing,
+#: but cost traffic, as a new recording costs time.
 ROWS_PER_RECORDING = 16
 
 

@@ -1,5 +1,5 @@
 """How to choose where to look next."""
 
-from rewardfree.strategies.generative import query_plan
+from rewardfree.strategies.generative import UncertaintyPath, query_plan, uncertainty_path
 
-__all__ = ["query_plan"]
+__all__ = ["UncertaintyPath", "query_plan", "uncertainty_path"]

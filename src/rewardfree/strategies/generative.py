@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from rewardfree.ties import argmax_lowest
 def query_plan(model: Model, candidates: Array, n: int) -> Any:
     """The first n queries of Alg 2 as candidate indices (n,): z_i = argmax_z sigma_{i-1}(z).
 
-    sigma depends on where one looked, never on what was seen, so the whole list exists before any data do, and is the
-    same for every step, run and dynamics. Ties go to the lowest index.
+    sigma depends on where one looked, never on what was seen: the whole list exists before any data do, and
+    is the same for every step, run and dynamics. Ties go to the lowest index.
     """
     n = count(n, "n", at_least=0)
     lattice = model.lattice(candidates, capacity=max(n, 1))
@@ -27,3 +29,32 @@ def query_plan(model: Model, candidates: Array, n: int) -> Any:
             lattice.append(None, chosen)
             plan[i] = int(to_numpy(chosen)[0])
     return plan
+
+
+@dataclass(frozen=True)
+class UncertaintyPath:
+    """What a list of n queries does to the uncertainty over the candidates (m)."""
+
+    at_query: Any  # (n,) sigma at each query, just before it is made
+    largest: Any  # (n+1,) the largest sigma over the candidates after 0..n queries
+    information_gain: Any  # (n+1,) after 0..n queries
+    maps: dict[int, Any]  # sigma over the candidates, (m,), after each number of queries asked for
+
+
+def uncertainty_path(
+    model: Model, candidates: Array, queries: Sequence[int], map_after: Sequence[int] = ()
+) -> UncertaintyPath:
+    """Make the queries one by one and watch sigma; `map_after` says after which ones to keep all of it."""
+    lattice = model.lattice(candidates, capacity=max(len(queries), 1))
+    at_query, largest, gain, maps = [], [], [], {}
+    with one_blas_thread():
+        for i in range(len(queries) + 1):
+            std = to_numpy(lattice.std())[0]
+            largest.append(std.max())
+            gain.append(float(lattice.information_gain()[0]))
+            if i in map_after:
+                maps[i] = std
+            if i < len(queries):
+                at_query.append(std[queries[i]])
+                lattice.append(None, [int(queries[i])])
+    return UncertaintyPath(np.array(at_query), np.array(largest), np.array(gain), maps)

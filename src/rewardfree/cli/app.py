@@ -1,0 +1,100 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import rewardfree as rf
+from rewardfree.cli import demonstration
+from rewardfree.cli.choices import grid, kernel_named
+
+app = typer.Typer(
+    name="rewardfree",
+    help="Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+class Format(StrEnum):
+    """How a list is written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rewardfree {rf.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out/demo"),
+    quick: Annotated[bool, typer.Option("--quick", help="A small grid and few queries.")] = False,
+) -> None:
+    """Show the engine at work: a query plan, and a picture of the uncertainty it leaves.
+
+    Example: `rewardfree demo --out /tmp/demo`
+    """
+    for line in demonstration.run(out, side=30 if quick else 100, queries=40 if quick else 160):
+        typer.echo(line)
+
+
+@app.command("query-plan")
+def query_plan(
+    kernel: Annotated[str, typer.Option(help="se, matern, ntk, linear or delta.")] = "matern",
+    nu: Annotated[float, typer.Option(help="Smoothness, for matern.")] = 1.5,
+    lengthscale: Annotated[float, typer.Option(help="For se, matern and linear.")] = 0.1,
+    depth: Annotated[int, typer.Option(help="Hidden layers, for ntk.")] = 2,
+    ridge: Annotated[float, typer.Option(help="The number on the diagonal (the paper's tau^2).")] = 0.5,
+    dim: Annotated[int, typer.Option(help="Dimension of z = (s, a).")] = 2,
+    side: Annotated[int, typer.Option(help="Grid points per dimension, on [0, 1].")] = 100,
+    n: Annotated[int, typer.Option("-n", "--queries", help="How many queries.")] = 20,
+    form: Annotated[Format, typer.Option("--format", help="table, csv or json.")] = Format.table,
+) -> None:
+    """Print where Alg 2 will look, before any data exist.
+
+    Example: `rewardfree query-plan --kernel se --ridge 0.01 -n 160 --format csv > plan.csv`
+    """
+    model = rf.Model(kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=depth), ridge=ridge)
+    points = grid(dim, side)
+    plan = rf.query_plan(model, points, n)
+    sigma = rf.uncertainty_path(model, points, plan).at_query
+    rows = [
+        {"query": i + 1, "index": int(index), **_coordinates(points[index]), "sigma": float(std)}
+        for i, (index, std) in enumerate(zip(plan, sigma, strict=True))
+    ]
+    if form is Format.json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    names = ["query", "index", *(f"z{axis + 1}" for axis in range(dim)), "sigma"]
+    cells = [[_cell(row[name], exact=form is Format.csv) for name in names] for row in rows]
+    for line in [names, *cells]:
+        typer.echo(",".join(line) if form is Format.csv else "  ".join(f"{cell:>9}" for cell in line))
+
+
+def _coordinates(point: list[float]) -> dict[str, float]:
+    return {f"z{axis + 1}": float(value) for axis, value in enumerate(point)}
+
+
+def _cell(value: float | int, exact: bool) -> str:
+    return str(value) if exact or isinstance(value, int) else f"{value:.4f}"

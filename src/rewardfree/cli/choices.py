@@ -1,0 +1,37 @@
+"""Words typed on the command line, turned into objects once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import rewardfree as rf
+from rewardfree.arrays import count
+
+#: A grid larger than this was almost surely not meant: its posterior alone takes gigabytes.
+MOST_POINTS = 1_000_000
+
+
+def kernel_named(name: str, *, nu: float, lengthscale: float, depth: int) -> rf.Kernel:
+    """The kernel of that name, with those of the parameters that it has."""
+    kernels: dict[str, Any] = {
+        "se": lambda: rf.SquaredExponential(lengthscale),
+        "matern": lambda: rf.Matern(nu, lengthscale),
+        "ntk": lambda: rf.NeuralTangent(depth),
+        "linear": lambda: rf.Linear(lengthscale, bias=1.0),
+        "delta": rf.Delta,
+    }
+    if name not in kernels:
+        raise ValueError(f"kernel must be one of {', '.join(kernels)}, got {name!r}")
+    kernel: rf.Kernel = kernels[name]()
+    return kernel
+
+
+def grid(dim: int, side: int) -> Any:
+    """All points of a regular grid on [0,1]^dim, (side**dim, dim), the last coordinate fastest."""
+    dim, side = count(dim, "dim"), count(side, "side")
+    if side**dim > MOST_POINTS:
+        raise ValueError(f"a grid of {side}^{dim} points is too large, the limit is {MOST_POINTS:,}")
+    axes = [np.linspace(0.0, 1.0, side)] * dim
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)

@@ -1,0 +1,1 @@
+"""Records in, pictures out; nothing here runs an algorithm."""

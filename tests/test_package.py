@@ -1,0 +1,111 @@
+"""The package as others meet it: what importing it does, and what its wheel holds."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import rewardfree as rf
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ["torch", "minari", "dask", "plotly", "matplotlib", "gymnasium", "typer", "rich", "sklearn", "pandas"]
+# SciPy adds a filter for a warning of its own when it is imported: that is not our doing.
+STATE = """
+import json, os, sys, warnings
+import numpy as np, scipy.linalg, scipy.special, threadpoolctl
+
+held = threadpoolctl.threadpool_limits(2)
+
+def state():
+    blas = [(i["filepath"], i["num_threads"]) for i in threadpoolctl.threadpool_info()]
+    values = {"environment": dict(os.environ), "errors": np.geterr(), "warnings": warnings.filters}
+    values |= {"random": np.random.get_state(legacy=False), "blas": sorted(blas)}
+    return {name: repr(value) for name, value in values.items()}
+
+np.set_printoptions(threshold=10**6)
+before = state()
+import rewardfree
+after = state()
+print(json.dumps([name for name in before if before[name] != after[name]]))
+"""
+
+
+def python(*arguments, **options):
+    result = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, **options)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_import_loads_nothing_heavy():
+    code = f"import json, sys, rewardfree; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    assert json.loads(python("-W", "error", "-c", code)) == []
+
+
+def test_import_changes_nothing():
+    assert json.loads(python("-c", STATE)) == []
+
+
+def test_state_check_sees_changes():
+    meddling = "os.environ['A_NEW_ONE'] = '1'; np.seterr(over='raise'); warnings.simplefilter('error')"
+    meddling += "; np.random.seed(1); one = threadpoolctl.threadpool_limits(1)"
+    found = json.loads(python("-c", STATE.replace("import rewardfree", meddling)))
+    assert found == ["environment", "errors", "warnings", "random", "blas"]
+
+
+def test_all_is_sorted_and_complete():
+    assert rf.__all__ == sorted(rf.__all__)
+    assert len(set(rf.__all__)) == len(rf.__all__)
+    assert [name for name in rf.__all__ if not hasattr(rf, name)] == []
+    assert [name for name in rf.__all__ if not getattr(rf, name).__doc__] == []
+
+
+def test_version_is_the_installed_one():
+    assert rf.__version__ == metadata.version("rewardfree")
+
+
+def test_package_is_typed():
+    assert (Path(rf.__file__).parent / "py.typed").is_file()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel built offline from a copy of what it is made of."""
+    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ["pyproject.toml", "README.md", "LICENSE"]:
+        shutil.copy(ROOT / name, copy)
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir"]
+    python("-m", "pip", "--disable-pip-version-check", "wheel", *offline, "--wheel-dir", out, copy)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_the_package_alone(wheel):
+    names = ZipFile(wheel).namelist()
+    info = f"rewardfree-{rf.__version__}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"rewardfree", info}
+    source = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src").rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == source
+    assert {"rewardfree/py.typed", f"{info}/licenses/LICENSE"} <= set(names)
+
+
+def test_wheel_installs_and_imports(wheel, tmp_path):
+    target = tmp_path / "target"
+    offline = ["--no-deps", "--no-index", "--no-cache-dir", "--target", target]
+    python("-m", "pip", "--disable-pip-version-check", "install", *offline, wheel)
+    code = "import rewardfree, rewardfree.cli; print(rewardfree.__file__, rewardfree.__version__)"
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    file, version = python("-W", "error", "-c", code, cwd=tmp_path, env=environment).split()
+    assert Path(file).parent == target / "rewardfree"
+    assert (target / "rewardfree" / "py.typed").is_file()
+    (installed,) = metadata.distributions(name="rewardfree", path=[str(target)])
+    assert installed.version == version == rf.__version__
+    (command,) = installed.entry_points.select(group="console_scripts")
+    assert (command.name, command.value) == ("rewardfree", "rewardfree.cli:main")
+    assert installed.metadata["Requires-Python"] == ">=3.11"

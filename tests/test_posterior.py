@@ -1,0 +1,414 @@
+"""Design and Lattice against the textbook, scikit-learn, and each other."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+
+import reference
+import rewardfree as rf
+from rewardfree.posterior import design as design_module
+from rewardfree.posterior import lattice as lattice_module
+from strict_backend import StrictBackend
+
+# 1e-10 on means and variances: an inverse at these ridges keeps 11 digits or more.
+CLOSE = {"rtol": 0, "atol": 1e-10}
+KERNELS = [
+    rf.Matern(nu=1.5, lengthscale=0.1),
+    rf.SquaredExponential(lengthscale=(0.2, 0.3)),
+    rf.NeuralTangent(depth=2, bias=0.1),
+    0.7 * rf.Matern(nu=0.8, lengthscale=0.3) + rf.Linear(bias=0.2),
+    rf.Delta(),
+]
+
+
+def points(n, seed=0, dim=2):
+    return np.random.default_rng(seed).random((n, dim))
+
+
+def on_all_of(kernel, z, queries, ridge, backend):
+    """A lattice over queries and z, with z appended to its two designs; the answers are about the queries."""
+    candidates = np.concatenate([queries, z])
+    lattice = rf.Lattice(kernel, candidates, ridge=ridge, designs=2, capacity=4)
+    if backend == "strict":
+        lattice._backend = StrictBackend()
+        lattice._build(lattice._backend.array(candidates), 2, 4)
+    lattice.extend(z)
+    return lattice
+
+
+@pytest.mark.parametrize("backend", ["design", "numpy", "strict"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_mean_and_variance_are_the_textbook_ones(kernel, backend):
+    z, q, y, ridge = points(40), points(25, 1), np.random.default_rng(2).standard_normal((40, 3)), 0.1
+    expected_mean = reference.mean(kernel, z, ridge, y, q)
+    expected_variance = reference.variance(kernel, z, ridge, q)
+    expected_gain = reference.information_gain(kernel, z, ridge)
+    if backend == "design":
+        design = rf.Design(kernel, ridge=ridge)
+        design.extend(z)
+        answers = [(design.mean(y, q), design.mean(y[:, 0], q), design.std(q), design.information_gain())]
+    else:
+        lattice, ask = on_all_of(kernel, z, q, ridge, backend), np.arange(25)
+        both = np.stack([y, y])
+        many, one = lattice.mean(both, ask), lattice.mean(both[:, :, 0], ask)
+        whole = lattice.mean(both)
+        parts = [np.asarray(part) for part in (many, one, lattice.std(ask), lattice.information_gain())]
+        np.testing.assert_allclose(np.asarray(whole)[:, :25], parts[0], **CLOSE)
+        answers = list(zip(*parts, strict=True))
+    for many, one, std, gain in answers:
+        np.testing.assert_allclose(many, expected_mean, **CLOSE)
+        np.testing.assert_allclose(one, expected_mean[:, 0], **CLOSE)
+        np.testing.assert_allclose(std**2, expected_variance, **CLOSE)
+        np.testing.assert_allclose(gain, expected_gain, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (rf.SquaredExponential(0.2), sk.RBF(0.2)),
+        (rf.Matern(2.5, 0.3), sk.Matern(length_scale=0.3, nu=2.5)),
+        (sk.Matern(length_scale=0.3, nu=1.7), sk.Matern(length_scale=0.3, nu=1.7)),
+    ],
+    ids=["SE", "Matern 2.5", "a scikit-learn kernel"],
+)
+def test_agrees_with_scikit_learn(ours, theirs):
+    z, q, y = points(60), points(30, 1), np.sin(9 * points(60)[:, 0])
+    theirs = GaussianProcessRegressor(theirs, alpha=0.05, optimizer=None).fit(z, y)
+    mean, std = theirs.predict(q, return_std=True)
+    design = rf.Design(ours, ridge=0.05)
+    design.extend(z)
+    lattice = on_all_of(ours, z, q, 0.05, "numpy")
+    np.testing.assert_allclose(design.mean(y, q), mean, **CLOSE)
+    np.testing.assert_allclose(design.std(q) ** 2, std**2, **CLOSE)
+    np.testing.assert_allclose(lattice.mean(np.stack([y, y]), q)[1], mean, **CLOSE)
+    np.testing.assert_allclose(lattice.std(q)[0] ** 2, std**2, **CLOSE)
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=8), st.sampled_from(KERNELS))
+def test_extending_in_pieces_is_refitting(sizes, kernel):
+    z, q = points(sum(sizes)), points(9, 1)
+    whole, pieces = rf.Design(kernel, ridge=0.3), rf.Design(kernel, ridge=0.3)
+    whole.extend(z)
+    for part in np.split(z, np.cumsum(sizes)[:-1]):
+        pieces.extend(part)
+    y = np.cos(7 * z[:, 1])
+    np.testing.assert_allclose(pieces.mean(y, q), whole.mean(y, q), **CLOSE)
+    np.testing.assert_allclose(pieces.std(q) ** 2, whole.std(q) ** 2, **CLOSE)
+    assert pieces.information_gain() == pytest.approx(whole.information_gain(), abs=1e-10)
+    np.testing.assert_array_equal(pieces.points, z)
+
+
+@given(st.data())
+def test_any_pattern_of_appends_matches_one_design_each(data):
+    """Random subsets in random order, questions at random moments, some designs ahead of others."""
+    g, m = 3, 50
+    z, kernel = points(m), rf.Matern(nu=2.5, lengthscale=0.2)
+    lattice = rf.Lattice(kernel, z, ridge=0.2, designs=g, capacity=2)
+    designs = [rf.Design(kernel, ridge=0.2) for _ in range(g)]
+    for _ in range(data.draw(st.integers(1, 10))):
+        chosen = data.draw(st.lists(st.integers(0, g - 1), min_size=1, unique=True))
+        added = data.draw(st.lists(st.integers(0, m - 1), min_size=len(chosen), max_size=len(chosen)))
+        lattice.append(chosen, added)
+        for d, i in zip(chosen, added, strict=True):
+            designs[d].extend(z[[i]])
+        if data.draw(st.booleans()):
+            lattice.std(designs=chosen[:1])
+    asked = data.draw(st.lists(st.integers(0, g - 1), min_size=1, unique=True))
+    n = max(len(designs[d]) for d in asked)
+    y = np.random.default_rng(n).standard_normal((len(asked), n, 2))
+    means, stds = lattice.mean(y, designs=asked), lattice.std(designs=asked)
+    for i, d in enumerate(asked):
+        np.testing.assert_allclose(means[i], designs[d].mean(y[i, : len(designs[d])], z), **CLOSE)
+        np.testing.assert_allclose(stds[i] ** 2, designs[d].std(z) ** 2, **CLOSE)
+        np.testing.assert_array_equal(z[lattice.indices(d)], designs[d].points.reshape(-1, 2))
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.5])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_information_gain_adds_up_along_the_way(kernel, ridge):
+    z = points(30)
+    design, total = rf.Design(kernel, ridge=ridge), 0.0
+    for point in z:
+        total += 0.5 * np.log1p(design.std(point[None])[0] ** 2 / ridge)
+        design.extend(point[None])
+    assert design.information_gain() == pytest.approx(total, abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS), st.floats(1e-3, 10))
+def test_variance_never_rises(seed, kernel, ridge):
+    z = points(20, seed)
+    lattice = rf.Lattice(kernel, z, ridge=ridge)
+    before = lattice.std()
+    for index in np.random.default_rng(seed).integers(0, 20, 12):
+        lattice.append([0], [index])
+        after = lattice.std()
+        assert (after <= before + 1e-12).all()
+        before = after
+
+
+@given(st.permutations(range(15)))
+def test_the_order_of_the_data_does_not_matter(order):
+    z, q = points(15), points(6, 1)
+    y, order = np.sin(5 * z[:, 0]), np.array(order)
+    first, second = (rf.Design(rf.Matern(1.5, 0.2), ridge=0.05) for _ in range(2))
+    first.extend(z)
+    second.extend(z[order])
+    np.testing.assert_allclose(first.mean(y, q), second.mean(y[order], q), **CLOSE)
+    np.testing.assert_allclose(first.std(q) ** 2, second.std(q) ** 2, **CLOSE)
+
+
+def test_two_thousand_appends_stay_on_the_refit():
+    """ridge 1e-4, SE: the worst conditioned case that the project promises, to 1e-8."""
+    kernel, ridge, n = rf.SquaredExponential(0.1), 1e-4, 2000
+    candidates = points(300, 3)
+    chosen = np.random.default_rng(4).integers(0, 300, n)
+    lattice = rf.Lattice(kernel, candidates, ridge=ridge, capacity=n)
+    design, refit = rf.Design(kernel, ridge=ridge), rf.Design(kernel, ridge=ridge)
+    for index in chosen:
+        lattice.append([0], [index])
+        design.extend(candidates[[index]])
+    refit.extend(candidates[chosen])
+    y = np.sin(8 * candidates[chosen, 0]) + np.random.default_rng(5).standard_normal(n)
+    for mean, std in [
+        (design.mean(y, candidates), design.std(candidates)),
+        (lattice.mean(y[None])[0], lattice.std()[0]),
+    ]:
+        np.testing.assert_allclose(mean, refit.mean(y, candidates), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(std**2, refit.std(candidates) ** 2, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.5])
+def test_single_precision_holds_three_to_six_digits(ridge):
+    """Stated: errors below 40 eps/ridge (5e-4 at 0.01, 1e-5 at 0.5), for targets of size one."""
+    z, q, kernel = points(160), points(50, 1), rf.Matern(1.5, 0.1)
+    y = np.sin(6 * z[:, 0])
+    tolerance = 40 * np.finfo(np.float32).eps / ridge
+    exact, single = rf.Design(kernel, ridge=ridge), rf.Design(kernel, ridge=ridge, dtype=np.float32)
+    exact.extend(z)
+    single.extend(z)
+    lattice = rf.Lattice(kernel, np.concatenate([q, z]), ridge=ridge, dtype=np.float32)
+    for index in range(50, 210):
+        lattice.append([0], [index])
+    for mean, std in [
+        (single.mean(y, q), single.std(q)),
+        (lattice.mean(y[None], np.arange(50))[0], lattice.std(np.arange(50))[0]),
+    ]:
+        assert mean.dtype == std.dtype == np.float32
+        np.testing.assert_allclose(mean, exact.mean(y, q), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(std**2, exact.std(q) ** 2, rtol=0, atol=tolerance)
+
+
+def test_without_data_the_answer_is_the_prior():
+    kernel, q = 2.0 * rf.Matern(1.5, 0.1), points(5)
+    design, lattice = rf.Design(kernel, ridge=0.5), rf.Lattice(kernel, q, ridge=0.5, designs=3)
+    np.testing.assert_array_equal(design.mean(np.zeros(0), q), np.zeros(5))
+    np.testing.assert_array_equal(design.mean(np.zeros((0, 2)), q), np.zeros((5, 2)))
+    np.testing.assert_allclose(design.std(q), np.sqrt(2.0))
+    np.testing.assert_array_equal(lattice.mean(np.zeros((3, 0, 4))), np.zeros((3, 5, 4)))
+    np.testing.assert_allclose(lattice.std(), np.sqrt(2.0))
+    assert design.information_gain() == 0.0
+    np.testing.assert_array_equal(lattice.information_gain(), np.zeros(3))
+
+
+def test_the_same_point_again_and_again_is_an_average():
+    """k = 1 at one point: mean = sum(y)/(n + ridge), variance = ridge/(n + ridge)."""
+    z, y, ridge = np.zeros((6, 2)), np.arange(6.0), 1e-6
+    design = rf.Design(rf.SquaredExponential(0.1), ridge=ridge)
+    design.extend(z)
+    assert design.mean(y, z[:1])[0] == pytest.approx(15.0 / (6 + ridge), abs=1e-9)
+    assert design.std(z[:1])[0] ** 2 == pytest.approx(ridge / (6 + ridge), abs=1e-12)
+
+
+def test_blocks_of_queries_change_nothing(monkeypatch):
+    z, q = points(30), points(101, 1)
+    design = rf.Design(rf.Matern(2.5, 0.2), ridge=0.1)
+    design.extend(z)
+    y = np.stack([z[:, 0], z[:, 1]], axis=1)
+    mean, std = design.mean(y, q), design.std(q)
+    monkeypatch.setattr(design_module, "BLOCK_BYTES", 30 * 8 * 7)
+    np.testing.assert_allclose(design.mean(y, q), mean, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(design.std(q), std, rtol=0, atol=1e-13)
+
+
+def test_a_table_of_the_kernel_changes_nothing(monkeypatch):
+    """Wide lattices look k(z, Z) up; narrow ones compute it. Same bits."""
+    z, chosen = points(20), np.random.default_rng(1).integers(0, 20, (30, 2))
+    stds = []
+    for size in (0, 2**20):
+        monkeypatch.setattr(lattice_module, "TABLE_BYTES", size)
+        lattice = rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
+        assert (lattice._table is None) == (size == 0)
+        for pair in chosen:
+            lattice.append([0, 1], pair)
+        stds.append(lattice.std())
+    np.testing.assert_array_equal(*stds)
+
+
+def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
+    """A product over more than two designs fails; the answer must be the same, and nothing half-written."""
+    z, y = points(33), np.random.default_rng(1).standard_normal((5, 2, 3))
+    plain, tight = (rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=5) for _ in range(2))
+    whole_product = tight._rows.product
+
+    def product(columns, designs):
+        if len(designs) > 2:
+            raise MemoryError
+        return whole_product(columns, designs)
+
+    monkeypatch.setattr(tight._rows, "product", product)
+    for lattice in (plain, tight):
+        lattice.append(None, [1, 2, 3, 4, 5])
+        lattice.append(None, [7, 7, 8, 9, 9])
+    np.testing.assert_allclose(tight.mean(y), plain.mean(y), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(tight.std(), plain.std(), rtol=0, atol=1e-14)
+    monkeypatch.setattr(
+        tight._rows, "product", lambda columns, designs: (_ for _ in ()).throw(MemoryError("full"))
+    )
+    with pytest.raises(MemoryError, match="full"):
+        tight.mean(y)
+
+
+def test_a_lattice_too_large_says_what_to_do():
+    with pytest.raises(
+        MemoryError, match=r"no room for .* GiB .*fewer designs at a time, a smaller capacity"
+    ):
+        rf.Lattice(rf.Delta(), points(1000), ridge=1.0, designs=10**6, capacity=10**5)
+
+
+def test_repeat_on_the_cpu_is_a_loop():
+    lattice, done = rf.Lattice(rf.Delta(), points(4), ridge=1.0), []
+
+    def step():
+        done.append(lattice.length())
+        lattice.append([0], [len(done) % 4])
+
+    lattice.repeat(step, 3)
+    assert done == [0, 1, 2]
+    np.testing.assert_array_equal(lattice.counts, [3])
+
+
+def test_both_offer_the_protocol_and_no_place_for_targets():
+    design, lattice = (
+        rf.Design(rf.Delta(), ridge=1.0),
+        rf.Lattice(rf.Delta(), points(4), ridge=1.0, designs=2),
+    )
+    for posterior, batch in [(design, ()), (lattice, (2,))]:
+        assert isinstance(posterior, rf.Posterior)
+        assert posterior.batch == batch
+        posterior.extend(points(4))
+        before = set(vars(posterior))
+        posterior.mean(np.ones((*batch, 4)), points(4))
+        assert set(vars(posterior)) == before
+
+
+def test_growing_does_not_disturb_what_is_there():
+    z, kernel = points(12), rf.Matern(1.5, 0.3)
+    small, large = (rf.Lattice(kernel, z, ridge=0.1, designs=2, capacity=c) for c in (1, 99))
+    for index in range(12):
+        for lattice in (small, large):
+            lattice.append([index % 2], [index])
+    np.testing.assert_array_equal(small.std(), large.std())
+    np.testing.assert_array_equal(small.indices(1), [1, 3, 5, 7, 9, 11])
+
+
+def test_an_indefinite_kernel_is_named():
+    class Backwards:
+        def __call__(self, x, y):
+            return 1.0 - 3.0 * (x != y[:, 0]).astype(float)
+
+        def diag(self, x):
+            return np.ones(len(x))
+
+        def __repr__(self):
+            return "Backwards()"
+
+    z = np.arange(4.0)[:, None]
+    design, lattice = rf.Design(Backwards(), ridge=0.1), rf.Lattice(Backwards(), z, ridge=0.1)
+    message = r"Backwards\(\).*ridge 0.1 on \d points.*larger ridge.*positive semi-definite"
+    with pytest.raises(np.linalg.LinAlgError, match=message):
+        design.extend(z)
+    assert len(design) == 0
+    lattice.append([0], [0])
+    with pytest.raises(np.linalg.LinAlgError, match=message):
+        lattice.append([0], [1])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: rf.Design(rf.Delta(), ridge=0.0), "ridge must be positive, got 0"),
+        (lambda: rf.Design(rf.Delta(), ridge=np.nan), "ridge must be finite"),
+        (lambda: rf.Design(rf.Delta(), ridge="a"), "ridge must be a number"),
+        (lambda: rf.Design(rf.Delta(), ridge=1.0, dtype=np.int64), "dtype must be float64 or float32"),
+        (lambda: rf.Design("rbf", ridge=1.0), "a kernel must offer"),
+        (lambda: rf.Lattice(rf.Delta(), np.zeros((0, 2)), ridge=1.0), "at least one point"),
+        (lambda: rf.Lattice(rf.Delta(), [[np.inf, 0.0]], ridge=1.0), "candidates must be finite"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=-1.0), "ridge must be positive"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, designs=0), "designs must be a whole number"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, capacity=1.5), "capacity must be a whole"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, dtype="int32"), "dtype must be"),
+        (lambda: rf.Lattice(rf.Matern(1.5, (1, 2, 3)), points(3), ridge=1.0), "lengthscale has 3 entries"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda d: d.extend([[np.nan, 0.0]]), "points must be finite, got 1 NaN"),
+        (lambda d: d.extend([0.1, 0.2]), r"points must have shape \(n, d\)"),
+        (lambda d: d.extend(points(2, dim=3)), "points must have 2 coordinates, got 3"),
+        (lambda d: d.mean(np.zeros(4), points(2)), r"targets must have shape \(5,\)"),
+        (lambda d: d.mean(np.full(5, np.inf), points(2)), "targets must be finite"),
+        (lambda d: d.mean(np.zeros(5), points(2, dim=1)), "at must have 2 coordinates"),
+        (lambda d: d.mean(np.zeros(5, complex), points(2)), "targets must be float64 or float32"),
+        (lambda d: d.std("here"), "at must be an array of numbers"),
+    ],
+)
+def test_bad_questions_to_a_design_are_refused_and_change_nothing(ask, message):
+    design = rf.Design(rf.Matern(1.5, 0.2), ridge=0.1)
+    design.extend(points(5))
+    before = design.std(points(3, 1))
+    with pytest.raises(ValueError, match=message):
+        ask(design)
+    np.testing.assert_array_equal(design.std(points(3, 1)), before)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda t: t.append([0, 0], [1, 2]), "designs must be named once each"),
+        (lambda t: t.append([3], [1]), r"designs must lie in 0\.\.2"),
+        (lambda t: t.append([0.5], [1]), "designs must be whole numbers"),
+        (lambda t: t.append([0], [9]), r"candidate indices must lie in 0\.\.7, got one 2 beyond"),
+        (lambda t: t.append([0], [-1]), r"candidate indices must lie in 0\.\.7"),
+        (lambda t: t.append([0, 1], [1]), "one candidate for each of 2 designs"),
+        (lambda t: t.extend([[0.123, 0.456]]), "one of the lattice's candidates"),
+        (lambda t: t.extend([[0.123]]), "points must have 2 coordinates"),
+        (lambda t: t.mean(np.zeros((3, 1))), r"targets must have shape \(3, 2\)"),
+        (lambda t: t.mean(np.zeros(2)), r"targets must have shape \(3, 2\)"),
+        (lambda t: t.mean(np.full((3, 2), np.nan)), "targets must be finite"),
+        (lambda t: t.std([8]), "candidate indices must lie in"),
+        (lambda t: t.std([[1], [2]]), "at must have 3 rows, one per design, got 2"),
+        (lambda t: t.repeat(lambda: None, -1), "times must be a whole number of at least 0"),
+    ],
+)
+def test_bad_questions_to_a_lattice_are_refused_and_change_nothing(ask, message):
+    lattice = rf.Lattice(rf.Matern(1.5, 0.2), points(8), ridge=0.1, designs=3)
+    lattice.extend(points(8)[:2])
+    before = lattice.std()
+    with pytest.raises(ValueError, match=message):
+        ask(lattice)
+    np.testing.assert_array_equal(lattice.std(), before)
+    np.testing.assert_array_equal(lattice.counts, [2, 2, 2])
+
+
+def test_a_gpu_that_is_not_there_is_said_so():
+    with pytest.raises(ValueError, match="needs torch|sees no CUDA device"):
+        rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="cuda:63")

@@ -1,0 +1,149 @@
+"""One BLAS thread while the engine works, the user's number before and after."""
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  so that its BLAS is counted too
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import rewardfree as rf
+
+Z = np.random.default_rng(0).random((30, 2))
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """A setting that is not 1 anywhere, also on a machine with one core."""
+    with threadpool_limits(2, user_api="blas"):
+        assert threads() == {2}
+        yield
+        assert threads() == {2}
+
+
+def threads():
+    """The numbers of threads that the loaded BLAS libraries are set to."""
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_one_inside_the_earlier_number_after():
+    with rf.one_blas_thread():
+        assert threads() == {1}
+    assert threads() == {2}
+
+
+def test_number_is_back_after_an_exception():
+    with pytest.raises(KeyError), rf.one_blas_thread():
+        assert threads() == {1}
+        raise KeyError
+    assert threads() == {2}
+
+
+def test_nested_blocks_end_with_the_outer_one():
+    with rf.one_blas_thread():
+        with rf.one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {1}
+        with pytest.raises(KeyError), rf.one_blas_thread():
+            raise KeyError
+        assert threads() == {1}
+    assert threads() == {2}
+
+
+def test_blocks_can_follow_each_other():
+    for _ in range(3):
+        with rf.one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_exception_in_a_nested_block_passes_both():
+    with pytest.raises(KeyError), rf.one_blas_thread(), rf.one_blas_thread():
+        raise KeyError
+    assert threads() == {2}
+    with rf.one_blas_thread():
+        assert threads() == {1}
+
+
+def test_another_setting_comes_back_too():
+    with threadpool_limits(3, user_api="blas"):
+        with rf.one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {3}
+
+
+def test_block_works_as_a_decorator():
+    assert rf.one_blas_thread()(threads)() == {1}
+    assert threads() == {2}
+
+
+def watched(seen):
+    """A kernel that notes the number of BLAS threads whenever its matrix is asked for."""
+
+    def kernel(x, y):
+        seen.append(threads())
+        return rf.Matern(1.5, 0.3)(x, y)
+
+    kernel.diag = rf.Matern(1.5, 0.3).diag
+    return kernel
+
+
+def test_design_leaves_the_setting():
+    seen = []
+    design = rf.Design(watched(seen), ridge=0.1)
+    for call in [
+        lambda: design.extend(Z[:4]),
+        lambda: design.extend(Z[4:5]),
+        lambda: design.mean(np.ones(5), Z),
+        lambda: design.mean(np.ones((5, 2)), Z),
+        lambda: design.std(Z),
+        lambda: design.information_gain(),
+    ]:
+        call()
+        assert threads() == {2}
+    seen.clear()
+    design.mean(np.ones(5), Z)
+    assert seen == [{1}]  # while it worked
+
+
+def test_lattice_leaves_the_setting():
+    lattice = rf.Lattice(rf.Matern(1.5, 0.3), Z, ridge=0.1, designs=2)
+    assert threads() == {2}
+    for call in [
+        lambda: lattice.append(None, [0, 1]),
+        lambda: lattice.extend(Z[:3]),
+        lambda: lattice.mean(np.ones((2, 4))),
+        lambda: lattice.mean(np.ones((2, 4)), [0, 1]),
+        lambda: lattice.std(),
+        lambda: lattice.information_gain(),
+    ]:
+        call()
+        assert threads() == {2}
+
+
+@pytest.mark.parametrize("bad", ["points", "targets"])
+def test_a_refused_call_leaves_the_setting(bad):
+    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.1)
+    design.extend(Z)
+    with pytest.raises(ValueError, match=bad):
+        if bad == "points":
+            design.extend([[np.nan, 0.0]])
+        else:
+            design.mean([1.0], Z)
+    assert threads() == {2}
+
+
+def test_a_failing_kernel_leaves_the_setting():
+    def kernel(x, y):
+        raise ArithmeticError
+
+    kernel.diag = rf.Delta().diag
+    with pytest.raises(ArithmeticError):
+        rf.Design(kernel, ridge=0.1).extend(Z)
+    assert threads() == {2}
+
+
+def test_query_plan_leaves_the_setting():
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
+    plan = rf.query_plan(model, Z, 5)
+    assert threads() == {2}
+    rf.uncertainty_path(model, Z, plan)
+    assert threads() == {2}

@@ -1,0 +1,190 @@
+"""torch against NumPy, on the CPU and on CUDA where there is one. Run by `make test-gpu`."""
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+
+pytestmark = pytest.mark.torch
+KERNELS = [
+    rf.SquaredExponential((0.2, 0.3)),
+    rf.Matern(0.5, 0.1),
+    rf.Matern(1.5, 0.1),
+    rf.Matern(2.5, 0.1),
+    rf.Matern(0.8, 0.3),
+    rf.NeuralTangent(2, bias=0.2),
+    rf.Linear(bias=0.5),
+    rf.Delta(),
+    2.0 * rf.Matern(1.5, 0.3) * rf.SquaredExponential(0.4) + rf.Linear(),
+]
+
+
+def pytest_generate_tests(metafunc):
+    if "device" in metafunc.fixturenames:
+        import torch
+
+        metafunc.parametrize("device", ["cpu"] + ["cuda"] * torch.cuda.is_available())
+
+
+@pytest.fixture
+def torch():
+    import torch
+
+    return torch
+
+
+def points(n, seed=0):
+    return np.random.default_rng(seed).random((n, 2))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-13), ("float32", 2e-6)])
+def test_kernels_agree_and_stay_where_they_are(torch, device, kernel, dtype, tolerance):
+    x, y = points(30), np.concatenate([points(20, 1), points(3)])
+    on_device = [torch.tensor(p, dtype=getattr(torch, dtype), device=device) for p in (x, y)]
+    values, diagonal = kernel(*on_device), kernel.diag(on_device[0])
+    assert values.device.type == diagonal.device.type == device
+    assert values.dtype == diagonal.dtype == getattr(torch, dtype)
+    rounded = [p.astype(dtype).astype(np.float64) for p in (x, y)]
+    np.testing.assert_allclose(values.cpu(), kernel(*rounded), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(diagonal.cpu(), kernel.diag(rounded[0]), rtol=0, atol=tolerance)
+
+
+def test_foreign_kernels_are_evaluated_on_the_cpu_and_moved(torch, device):
+    class Own:
+        def __call__(self, x, y):
+            return np.exp(-np.abs(x[:, None, 0] - y[None, :, 0]))
+
+        def diag(self, x):
+            return np.ones(len(x))
+
+    z = points(20)
+    lattice = rf.Lattice(Own(), torch.tensor(z, device=device), ridge=0.1)
+    design = rf.Design(Own(), ridge=0.1)
+    lattice.extend(z[:5])
+    design.extend(z[:5])
+    np.testing.assert_allclose(lattice.std()[0].cpu(), design.std(z), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_lattices_agree(torch, device, kernel):
+    """Random subsets at random moments: 1e-9, the parity that the project promises."""
+    rng, z = np.random.default_rng(3), points(130)
+    ours = rf.Lattice(kernel, z, ridge=0.2, designs=4, capacity=3)
+    theirs = rf.Lattice(kernel, torch.tensor(z, device=device), ridge=0.2, designs=4, capacity=3)
+    for _ in range(25):
+        chosen = rng.permutation(4)[: rng.integers(1, 5)]
+        added = rng.integers(0, 130, len(chosen))
+        ours.append(chosen, added)
+        theirs.append(chosen, torch.tensor(added, device=device))
+        y, at = rng.standard_normal((4, ours.length(), 2)), rng.integers(0, 130, (4, 6))
+        for ask in (lambda t, y=y: t.mean(y), lambda t, y=y, at=at: t.mean(y, at), lambda t: t.std()):
+            np.testing.assert_allclose(ask(theirs).cpu(), ask(ours), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(theirs.information_gain().cpu(), ours.information_gain(), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(theirs.indices(2), ours.indices(2))
+
+
+def test_single_precision_agrees_within_its_digits(torch, device):
+    z, y = points(200), np.random.default_rng(1).standard_normal((2, 40))
+    double, single = (
+        rf.Lattice(rf.Matern(1.5, 0.1), z, ridge=0.5, designs=2, device=device, dtype=dtype)
+        for dtype in ("float64", "float32")
+    )
+    for index in range(40):
+        for lattice in (double, single):
+            lattice.append(None, [index, 2 * index])
+    # 40 eps/ridge, as stated for NumPy
+    np.testing.assert_allclose(np.asarray(single.mean(y).cpu() if device == "cuda" else single.mean(y)),
+                               np.asarray(double.mean(y).cpu() if device == "cuda" else double.mean(y)),
+                               rtol=0, atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("grown", [slice(None), [0, 2, 3]], ids=["all designs", "some designs"])
+def test_recorded_rounds_are_the_plain_loop(torch, device, grown):
+    """The next point depends on every earlier answer, so one wrong row would change all that follow."""
+    z, rounds = points(90), 45
+
+    def run(lattice, xp, where):
+        chosen = np.arange(4)[grown]
+        state = xp.asarray(np.linspace(0, 1, 90), **where)
+        history = xp.zeros((len(chosen), 64), dtype=xp.int64, **where)
+        now = xp.zeros((1,), dtype=xp.int64, **where)
+        offsets = xp.asarray(7 * np.arange(len(chosen)), **where)
+        lattice.append(None, [5, 6, 7, 8])  # the others are ahead of what a round grows
+
+        def step():
+            n = lattice.length(grown)
+            seen = xp.concat([xp.zeros_like(history[:, :1]), history], axis=1)[:, :n]
+            score = lattice.mean(state[seen], designs=grown) + lattice.std(designs=grown)
+            best = (xp.argmax(score, axis=-1) + offsets) % 90
+            history[:, now] = best[:, None]
+            lattice.append(grown, best)
+            now.__iadd__(1)
+
+        lattice.repeat(step, rounds)
+        return lattice
+
+    import array_api_compat.numpy
+    import array_api_compat.torch
+
+    plain = run(rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.3, designs=4), array_api_compat.numpy, {})
+    other = rf.Lattice(rf.Matern(1.5, 0.2), torch.tensor(z, device=device), ridge=0.3, designs=4)
+    other = run(other, array_api_compat.torch, {"device": device})
+    np.testing.assert_array_equal(other.counts, plain.counts)
+    for design in range(4):
+        np.testing.assert_array_equal(other.indices(design), plain.indices(design))
+    np.testing.assert_allclose(other.std().cpu(), plain.std(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda t, torch, where: t.append([0], torch.tensor([50], device=where)),
+            "candidate indices must lie",
+        ),
+        (
+            lambda t, torch, where: t.append([0], torch.tensor([-1], device=where)),
+            "candidate indices must lie",
+        ),
+        (
+            lambda t, torch, where: t.mean(torch.full((2, 1), torch.nan, device=where)),
+            "targets must be finite",
+        ),
+    ],
+)
+def test_bad_values_on_a_device_are_reported_at_the_next_look(torch, device, ask, message):
+    lattice = rf.Lattice(rf.Delta(), torch.tensor(points(9), device=device), ridge=1.0, designs=2)
+    lattice.extend(points(9)[:1])
+    with pytest.raises(ValueError, match=message):
+        ask(lattice, torch, device)
+        lattice.information_gain()
+
+
+def test_a_lattice_too_large_says_what_to_do(torch, device):
+    wanted = "has no room for .* GiB .*fewer designs at a time, a smaller capacity, or float32"
+    with pytest.raises(MemoryError, match=wanted):
+        z = torch.tensor(points(1000), device=device)
+        rf.Lattice(rf.Delta(), z, ridge=1.0, designs=10**6, capacity=10**5)
+
+
+def test_a_missing_device_says_what_to_do(torch):
+    with pytest.raises(ValueError, match=r"sees (no|\d+) CUDA device"):
+        rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="cuda:63")
+
+
+def test_leaving_a_lattice_frees_its_memory(torch, device):
+    """No reference cycle may keep gigabytes alive until the collector happens to run."""
+    import gc
+    import weakref
+
+    gc.disable()
+    try:
+        lattice = rf.Lattice(rf.Delta(), torch.tensor(points(9), device=device), ridge=1.0)
+        lattice.extend(points(9)[:3])
+        lattice.std()
+        alive = weakref.ref(lattice)
+        del lattice
+        assert alive() is None
+    finally:
+        gc.enable()
