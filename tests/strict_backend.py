@@ -1,6 +1,6 @@
 """A lattice backend on array-api-strict, which refuses whatever the array API standard does not promise.
 
-The in-place operations, which the standard leaves out, go through NumPy here; everything else in lattice.py is
+The in-place operations, which the standard leaves out, go through NumPy here; the rest of lattice.py is
 then shown to be standard.
 """
 

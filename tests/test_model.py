@@ -161,3 +161,9 @@ def test_centring_moves_with_the_value():
         estimate(model, value, seen, at), estimate(model, value + 4.0, seen, at), strict=True
     ):
         np.testing.assert_allclose(high, low + 4.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("values", [[], 3.0])
+def test_the_centre_of_nothing_is_refused(values):
+    with pytest.raises(ValueError, match="values must hold V at one state or more"):
+        rf.Model(rf.Delta(), ridge=1.0, centred=True).centre(values)

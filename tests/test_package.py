@@ -42,19 +42,25 @@ def python(*arguments, **options):
     return result.stdout
 
 
+def bare():
+    """An environment without what importing rewardfree here may have added to this process's own."""
+    kept = ["PATH", "HOME", "PYTHONPATH", "LD_LIBRARY_PATH"]
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
 def test_import_loads_nothing_heavy():
     code = f"import json, sys, rewardfree; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    assert json.loads(python("-W", "error", "-c", code)) == []
+    assert json.loads(python("-W", "error", "-c", code, env=bare())) == []
 
 
 def test_import_changes_nothing():
-    assert json.loads(python("-c", STATE)) == []
+    assert json.loads(python("-c", STATE, env=bare())) == []
 
 
 def test_state_check_sees_changes():
     meddling = "os.environ['A_NEW_ONE'] = '1'; np.seterr(over='raise'); warnings.simplefilter('error')"
     meddling += "; np.random.seed(1); one = threadpoolctl.threadpool_limits(1)"
-    found = json.loads(python("-c", STATE.replace("import rewardfree", meddling)))
+    found = json.loads(python("-c", STATE.replace("import rewardfree", meddling), env=bare()))
     assert found == ["environment", "errors", "warnings", "random", "blas"]
 
 

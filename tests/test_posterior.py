@@ -272,9 +272,7 @@ def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
 
 
 def test_a_lattice_too_large_says_what_to_do():
-    with pytest.raises(
-        MemoryError, match=r"no room for .* GiB .*fewer designs at a time, a smaller capacity"
-    ):
+    with pytest.raises(MemoryError, match=r"no room for .* GiB .*fewer designs at a time"):
         rf.Lattice(rf.Delta(), points(1000), ridge=1.0, designs=10**6, capacity=10**5)
 
 
@@ -410,5 +408,5 @@ def test_bad_questions_to_a_lattice_are_refused_and_change_nothing(ask, message)
 
 
 def test_a_gpu_that_is_not_there_is_said_so():
-    with pytest.raises(ValueError, match="needs torch|sees no CUDA device"):
+    with pytest.raises(ValueError, match=r"needs torch|sees (no|\d+) CUDA device"):
         rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="cuda:63")

@@ -179,5 +179,12 @@ def test_lengthscales_must_fit_the_candidates():
 
 @pytest.mark.parametrize("query", [-1, 50])
 def test_queries_must_be_candidates(query):
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises(ValueError):
         rf.uncertainty_path(rf.Model(rf.Delta(), ridge=1.0), points(), [0, query])
+
+
+@pytest.mark.parametrize("moments", [[7], [-1]])
+def test_a_map_after_more_queries_than_there_are_is_refused(moments):
+    model = rf.Model(rf.Delta(), ridge=1.0)
+    with pytest.raises(ValueError, match=r"map_after must lie in 0\.\.1"):
+        rf.uncertainty_path(model, np.eye(3), [0], moments)

@@ -29,7 +29,7 @@ def as_array(values: Any, name: str) -> Array:
     if not array_api_compat.is_array_api_obj(values):
         try:
             values = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{name} must be an array of numbers, got {type(values)}") from error
     xp = namespace(values)
     if xp.isdtype(values.dtype, ("integral", "bool")):
@@ -83,8 +83,10 @@ def non_negative(value: Any, name: str) -> float:
 def as_number(value: Any, name: str) -> float:
     """`value` as a finite float."""
     try:
+        if isinstance(value, (str, bytes, bool)):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a number, got {value!r}") from error
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value}")

@@ -32,9 +32,17 @@ class Kernel(ABC):
     def _at(self, x: Array) -> Array:
         """The (n,) values k(x_i, x_i), for points that are checked already."""
 
-    def _check_dim(self, dim: int) -> None:
-        """Refuse points of a dimension that this kernel cannot take; most take any."""
+    def _check(self, points: Array, name: str) -> None:
+        """Refuse points that this kernel cannot take, because of their dimension or their size."""
         return
+
+    # NumPy must not take a kernel for an array of objects: np.float64(2) * kernel is for __rmul__.
+    __array_ufunc__ = None
+
+    @property
+    def cpu_only(self) -> bool:
+        """Whether values are computed on the CPU and moved, whatever the arrays are."""
+        return False
 
     def __call__(self, x: Array, y: Array | None = None) -> Array:
         """The (n,m) matrix of k(x_i, y_j); `y` defaults to `x`."""
@@ -48,7 +56,8 @@ class Kernel(ABC):
     def checked(self, points: Array, name: str, like: Array | None = None) -> Array:
         """`points` as finite (n,d) of a dimension this kernel takes, and of `like`'s dimension and kind."""
         points = as_points(points, name, None if like is None else like.shape[1])
-        self._check_dim(points.shape[1])
+        if points.shape[0]:
+            self._check(points, name)
         if like is not None:
             try:
                 namespace(points, like)
@@ -60,11 +69,11 @@ class Kernel(ABC):
 
     def between(self, x: Array, y: Array) -> Array:
         """`self(x, y)` without the checks, for loops whose points were checked once."""
-        # Denormal numbers carry no information here and slow the products that follow many times over.
+        # Denormal numbers carry no information, and slow the products that follow.
         values = self._between(x, y)
         xp = namespace(values)
-        values *= xp.astype(xp.abs(values) >= _smallest_normal(xp, values.dtype), values.dtype)
-        return values
+        kept = xp.abs(values) >= _smallest_normal(xp, values.dtype)
+        return xp.where(kept, values, xp.zeros_like(values))
 
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, as_kernel(other))
@@ -100,8 +109,8 @@ class _Stationary(Kernel):
     def _correlation(self, square: Array) -> Array:
         """The kernel as a function of r^2."""
 
-    def _check_dim(self, dim: int) -> None:
-        _check_lengthscale(self.lengthscale, dim)
+    def _check(self, points: Array, name: str) -> None:
+        _check_lengthscale(self.lengthscale, points, name)
 
     def _between(self, x: Array, y: Array) -> Array:
         # Differences first: |x|^2 + |y|^2 - 2 x.y loses half the digits of r for near points.
@@ -141,14 +150,19 @@ class Matern(_Stationary):
     lengthscale: float | tuple[float, ...] = 1.0
 
     def __post_init__(self) -> None:
-        nu = math.inf if self.nu == math.inf else positive(self.nu, "nu")
+        limit = isinstance(self.nu, float) and self.nu == math.inf
+        nu = math.inf if limit else positive(self.nu, "nu")
         _set(self, nu=nu, lengthscale=_lengthscale(self.lengthscale))
+
+    @property
+    def cpu_only(self) -> bool:
+        return self.nu not in (0.5, 1.5, 2.5, math.inf)
 
     def _correlation(self, square: Array) -> Array:
         xp = namespace(square)
         if self.nu == math.inf:
             return xp.exp(-0.5 * square)
-        if self.nu not in (0.5, 1.5, 2.5):
+        if self.cpu_only:
             return _on_cpu(lambda r: matern_correlation(self.nu, r), xp.sqrt(square))
         t = xp.sqrt((2.0 * self.nu) * square)
         values = xp.exp(-t)
@@ -173,6 +187,9 @@ class NeuralTangent(Kernel):
 
     def __post_init__(self) -> None:
         _set(self, depth=count(self.depth, "depth"), bias=non_negative(self.bias, "bias"))
+
+    def _check(self, points: Array, name: str) -> None:
+        _check_size(points, name, power=4, unit=1.0)
 
     def _between(self, x: Array, y: Array) -> Array:
         """The recursion in v = 1 - u, so that k(x, x) is 1 to the last digit: arccos(1 - v) is not."""
@@ -206,9 +223,12 @@ class NeuralTangent(Kernel):
         return 0.5 * square
 
     def _tangent_norm(self, x: Array) -> Array:
-        """T_L(x,x) = (L+1)|x|^2 + bias (L+1)(L+2)/2, for the embedded point."""
-        layers = self.depth + 1
-        return layers * _embedded_norm(x) + 0.5 * self.bias * layers * (layers + 1)
+        """T_L(x,x), by the steps of the recursion: a point and its copy must divide to exactly 1."""
+        a = tangent = _embedded_norm(x) + self.bias
+        for _ in range(self.depth):
+            a = a + self.bias
+            tangent = a + tangent
+        return tangent
 
     def _at(self, x: Array) -> Array:
         return namespace(x).ones_like(x[:, 0])
@@ -224,8 +244,8 @@ class Linear(Kernel):
     def __post_init__(self) -> None:
         _set(self, lengthscale=_lengthscale(self.lengthscale), bias=non_negative(self.bias, "bias"))
 
-    def _check_dim(self, dim: int) -> None:
-        _check_lengthscale(self.lengthscale, dim)
+    def _check(self, points: Array, name: str) -> None:
+        _check_lengthscale(self.lengthscale, points, name)
 
     def _between(self, x: Array, y: Array) -> Array:
         return self.bias + sum(u[:, None] * v[None, :] for u, v in _scaled_columns(x, y, self.lengthscale))
@@ -257,9 +277,13 @@ class _Pair(Kernel):
     def __post_init__(self) -> None:
         _set(self, left=as_kernel(self.left), right=as_kernel(self.right))
 
-    def _check_dim(self, dim: int) -> None:
-        self.left._check_dim(dim)
-        self.right._check_dim(dim)
+    @property
+    def cpu_only(self) -> bool:
+        return self.left.cpu_only or self.right.cpu_only
+
+    def _check(self, points: Array, name: str) -> None:
+        self.left._check(points, name)
+        self.right._check(points, name)
 
 
 @dataclass(frozen=True)
@@ -294,8 +318,12 @@ class Scaled(Kernel):
     def __post_init__(self) -> None:
         _set(self, kernel=as_kernel(self.kernel), variance=positive(self.variance, "variance"))
 
-    def _check_dim(self, dim: int) -> None:
-        self.kernel._check_dim(dim)
+    @property
+    def cpu_only(self) -> bool:
+        return self.kernel.cpu_only
+
+    def _check(self, points: Array, name: str) -> None:
+        self.kernel._check(points, name)
 
     def _between(self, x: Array, y: Array) -> Array:
         return self.variance * self.kernel._between(x, y)
@@ -310,30 +338,38 @@ class Foreign(Kernel):
 
     kernel: Any
 
+    @property
+    def cpu_only(self) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return hash(repr(self.kernel))  # scikit-learn's kernels have none of their own
+
+    def _check(self, points: Array, name: str) -> None:
+        # One point tells a noise term apart: it sits in diag(x) and not in k(x, x).
+        first = to_numpy(points[:1, :]).astype(np.float64)
+        if not np.isclose(self._diagonal(first)[0], self._matrix(first, first)[0, 0], rtol=1e-9):
+            raise ValueError(
+                f"{self.kernel!r} has diag(x) different from k(x, x): "
+                "leave a white-noise term out of the kernel and pass it as ridge"
+            )
+
     def _between(self, x: Array, y: Array) -> Array:
-        return _on_cpu(lambda a, b: self._matrix(a, b), x, y)
+        return _on_cpu(self._matrix, x, y)
 
     def _at(self, x: Array) -> Array:
         return _on_cpu(self._diagonal, x)
 
     def _matrix(self, x: Any, y: Any) -> Any:
-        values = np.asarray(self.kernel(x, y), dtype=np.float64)
-        if values.shape != (len(x), len(y)):
-            raise ValueError(f"{self.kernel!r} must give shape {(len(x), len(y))}, got {values.shape}")
-        if not np.isfinite(values).all():
-            raise ValueError(f"{self.kernel!r} gave NaN or infinite values")
-        return values
+        return self._checked_values(self.kernel(x, y), (len(x), len(y)))
 
     def _diagonal(self, x: Any) -> Any:
-        values = np.asarray(self.kernel.diag(x), dtype=np.float64)
-        if values.shape != (len(x),):
-            raise ValueError(f"{self.kernel!r}.diag must give shape {(len(x),)}, got {values.shape}")
-        # One point tells a noise term apart: it sits in diag(x) and not in k(x, x).
-        if len(x) and not np.isclose(values[0], self._matrix(x[:1], x[:1])[0, 0], rtol=1e-6):
-            raise ValueError(
-                f"{self.kernel!r} has diag(x) different from k(x, x): "
-                "leave a white-noise term out of the kernel and pass it as ridge"
-            )
+        return self._checked_values(self.kernel.diag(x), (len(x),))
+
+    def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Any:
+        values = np.asarray(values, dtype=np.float64)
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ValueError(f"{self.kernel!r} must give finite values of shape {shape}, got {values.shape}")
         return values
 
 
@@ -341,7 +377,8 @@ def _on_cpu(function: Any, *arrays: Array) -> Array:
     """function(*arrays) in NumPy float64, brought back to the arrays' namespace, device and dtype."""
     xp = namespace(*arrays)
     values = function(*(to_numpy(array).astype(np.float64) for array in arrays))
-    return xp.asarray(values, dtype=arrays[0].dtype, device=array_api_compat.device(arrays[0]))
+    device = array_api_compat.device(arrays[0])
+    return xp.asarray(values, dtype=xp.result_type(*arrays), device=device)
 
 
 @lru_cache(maxsize=8)
@@ -365,7 +402,7 @@ def _scaled_columns(
 
 def _lengthscale(value: float | Sequence[float]) -> float | tuple[float, ...]:
     """A positive float, or a tuple of them: one per dimension."""
-    if _is_number(value):
+    if isinstance(value, str) or np.ndim(value) == 0:
         return positive(value, "lengthscale")
     lengths = tuple(positive(length, "lengthscale") for length in value)  # type: ignore[union-attr]
     if not lengths:
@@ -373,9 +410,24 @@ def _lengthscale(value: float | Sequence[float]) -> float | tuple[float, ...]:
     return lengths
 
 
-def _check_lengthscale(lengthscale: float | tuple[float, ...], dim: int) -> None:
-    if isinstance(lengthscale, tuple) and len(lengthscale) != dim:
-        raise ValueError(f"lengthscale has {len(lengthscale)} entries, the points have {dim} coordinates")
+def _check_lengthscale(lengthscale: float | tuple[float, ...], points: Array, name: str) -> None:
+    if isinstance(lengthscale, tuple) and len(lengthscale) != points.shape[1]:
+        raise ValueError(
+            f"lengthscale has {len(lengthscale)} entries, the points have {points.shape[1]} coordinates"
+        )
+    shortest = min(lengthscale) if isinstance(lengthscale, tuple) else lengthscale
+    _check_size(points, name, power=2, unit=shortest)
+
+
+def _check_size(points: Array, name: str, power: int, unit: float) -> None:
+    """Refuse coordinates that overflow when taken over `unit` and to that power: here, not in every loop."""
+    xp = namespace(points)
+    limit = 1e-3 * float(xp.finfo(points.dtype).max) ** (1.0 / power) * unit
+    largest = float(xp.max(xp.abs(points)))
+    if largest > limit:
+        raise ValueError(
+            f"{name} must stay below {limit:.3g} in {points.dtype} here, got {largest:.3g}: rescale"
+        )
 
 
 def _is_number(value: Any) -> bool:

@@ -46,6 +46,8 @@ class Model:
     def centre(self, values: Array) -> Array:
         """The c of [PV] = c + [P(V - c)] for values (...,s): their midrange if centred, else 0; (...)."""
         values = as_array(values, "values")
+        if values.ndim == 0 or values.shape[-1] == 0:
+            raise ValueError(f"values must hold V at one state or more, got shape {tuple(values.shape)}")
         check_finite(values, "values")
         xp = namespace(values)
         low, high = xp.min(values, axis=-1), xp.max(values, axis=-1)

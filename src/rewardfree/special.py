@@ -42,7 +42,8 @@ def _by_recurrence(nu: float, r: Floats) -> Floats:
 
 def _plain(order: float, t: Floats) -> Floats:
     """2^(1-v)/Gamma(v) t^v K_v(t) for 0 < v <= 2, where only t = 0 and huge t need care."""
-    safe = np.maximum(t, 1e-100)  # K_2 overflows further down, where the value has long been 1
+    # K_v overflows further down, where the value has long been 1.
+    safe = np.maximum(t, 1e-300 if order <= 1.0 else 1e-150)
     with np.errstate(under="ignore"):  # K_v(t) -> 0 for large t: zero is the answer
         value = 2.0 ** (1.0 - order) / gamma(order) * safe**order * kv(order, safe)
     return np.where(t == 0.0, 1.0, value)

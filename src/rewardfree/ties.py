@@ -13,5 +13,5 @@ def argmax_lowest(values: Array) -> Array:
     xp = namespace(values)
     largest = xp.max(values, axis=-1, keepdims=True)
     # argmax of a 0/1 array is the first 1.
-    tied = values >= largest - RELATIVE * xp.abs(largest)
+    tied = (values >= largest - RELATIVE * xp.abs(largest)) | (values == largest)  # the latter for infinity
     return xp.argmax(xp.astype(tied, xp.int32), axis=-1)

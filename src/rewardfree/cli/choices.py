@@ -31,7 +31,9 @@ def kernel_named(name: str, *, nu: float, lengthscale: float, depth: int) -> rf.
 def grid(dim: int, side: int) -> Any:
     """All points of a regular grid on [0,1]^dim, (side**dim, dim), the last coordinate fastest."""
     dim, side = count(dim, "dim"), count(side, "side")
-    if side**dim > MOST_POINTS:
-        raise ValueError(f"a grid of {side}^{dim} points is too large, the limit is {MOST_POINTS:,}")
+    if dim > 20 or side**dim > MOST_POINTS:
+        raise ValueError(
+            f"a grid of {side}^{dim} points is too large: at most 20 dimensions and {MOST_POINTS:,} points"
+        )
     axes = [np.linspace(0.0, 1.0, side)] * dim
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)

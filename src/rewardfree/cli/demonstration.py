@@ -21,6 +21,7 @@ SHOWN = "Matern 1.5"
 
 def run(out: Path, side: int, queries: int) -> Iterator[str]:
     """Plan and trace the queries, write the picture, and yield the lines to print."""
+    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be is better known before the work
     started = time.perf_counter()
     points = grid(2, side)
     plans = {name: rf.query_plan(model, points, queries) for name, model in MODELS.items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.torch
+import numpy as np
 import torch
 
 from rewardfree.arrays import Array
@@ -27,6 +28,8 @@ class TorchBackend:
         self.replays = self.deferred = self.device.type == "cuda"
         self._checks: dict[str, tuple[Array, Callable[[float], Exception]]] = {}
         self._since_look = 0
+        # Indices moved to the device while rounds are replayed: a recording can move none, and uses them on.
+        self.remembered: dict[Any, Array] | None = None
         if dtype not in (torch.float64, torch.float32):
             raise ValueError(f"dtype must be float64 or float32, got {dtype}")
         found = torch.cuda.device_count() if self.device.type == "cuda" else 1
@@ -49,7 +52,12 @@ class TorchBackend:
         return torch.as_tensor(values, dtype=self.dtype, device=self.device)
 
     def index(self, values: Any) -> Array:
-        return torch.as_tensor(values, dtype=torch.int64, device=self.device)
+        if self.remembered is None or not isinstance(values, np.ndarray):
+            return torch.as_tensor(values, dtype=torch.int64, device=self.device)
+        key = (values.shape, values.tobytes())
+        if key not in self.remembered:
+            self.remembered[key] = torch.as_tensor(values, dtype=torch.int64, device=self.device)
+        return self.remembered[key]
 
     def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
         dtype = torch.int64 if index else self.dtype

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, get_lapack_funcs
 
-from rewardfree.arrays import Array, as_array, as_points, check_finite, positive
+from rewardfree.arrays import Array, as_array, check_finite, positive
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
@@ -110,11 +110,9 @@ class Design:
         return self._gain
 
     def _checked(self, points: Array, name: str) -> Any:
-        dim = self._points.shape[1] if self._count else None
-        points = as_points(points, name, dim)
+        points = self.kernel.checked(points, name, like=self._used() if self._count else None)
         if not isinstance(points, np.ndarray):
             raise ValueError(f"a Design takes NumPy arrays, {name} is {type(points)}")
-        self.kernel._check_dim(points.shape[1])
         return points.astype(self.dtype, copy=False)
 
     def _used(self) -> Any:

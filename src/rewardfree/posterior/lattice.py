@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -163,10 +163,11 @@ class Lattice:
         ones beyond a design's points), index by arrays what changes from round to round, read nothing back.
         """
         times = count(times, "times", at_least=0)
-        if self._backend.replays:
+        # A recording cannot stop to have the CPU compute a row of the kernel.
+        if self._backend.replays and not (self.kernel.cpu_only and self._table is None):
             from rewardfree.posterior.replay import replay
 
-            replay(self, step, times)
+            replay(self, cast(Any, self._backend), step, times)
         else:
             for _ in range(times):
                 step()
@@ -175,7 +176,8 @@ class Lattice:
         backend, xp = self._backend, self._backend.xp
         self._settle(chosen)
         n = self._longest(chosen)
-        self._reserve(n + 1)
+        if self._recording is None:  # a recording finds room made for it
+            self._reserve(n + 1)
         cross = self._rows.at(chosen, added[:, None], n)  # (g,n,1)
         variance = backend.take(self._variance, chosen.index)
         variance = self._clipped(xp.take_along_axis(variance, added[:, None], axis=1)[:, 0], chosen)
@@ -253,10 +255,11 @@ class Lattice:
         return self.kernel.between(self._backend.take(self.candidates, indices), self.candidates)
 
     def _tabulated(self, expected: int) -> Array | None:
-        """k(Z, Z), if more rows will be asked for than it has and it is not too large; else None."""
+        """k(Z, Z), if most of it will be asked for, or it has to be moved to a device; else None."""
         candidates = len(self._set)
         size = candidates**2 * self._backend.xp.finfo(self.candidates.dtype).bits // 8
-        if expected < 2 * candidates or size > TABLE_BYTES:
+        wanted = expected >= 2 * candidates or (self.kernel.cpu_only and self._backend.replays)
+        if not wanted or size > TABLE_BYTES:
             return None
         table = self._backend.zeros((candidates, candidates))
         for start in range(0, candidates, 256):

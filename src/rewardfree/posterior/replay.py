@@ -11,6 +11,7 @@ import torch
 from rewardfree.posterior.backend import Recording
 
 if TYPE_CHECKING:
+    from rewardfree.posterior.backend_torch import TorchBackend
     from rewardfree.posterior.lattice import Lattice
 
 #: A recording reads fewer than this many rows too many. Rows not yet written are zero and change nothing,
@@ -18,31 +19,43 @@ if TYPE_CHECKING:
 ROWS_PER_RECORDING = 16
 
 
-def replay(lattice: Lattice, step: Callable[[], None], times: int) -> None:
+def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], times: int) -> None:
     """Call `step` `times` times, see `Lattice.repeat`."""
-    # Two rounds plainly, the second on real rows: they set up whatever a recording must find in place.
+    backend.remembered = {}
+    try:
+        growth, done = _plain_rounds(lattice, step, times)
+        _recorded_rounds(lattice, step, times - done, growth)
+    finally:
+        backend.remembered = None
+
+
+def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tuple[Any, int]:
+    """Two rounds, the second on real rows: they set up whatever a recording must find in place."""
     growth, done = np.zeros_like(lattice.counts), min(times, 2)
     for _ in range(done):
         before = lattice.counts
         step()
         growth = lattice.counts - before
-    lattice._reserve(int((lattice.counts + growth * (times - done)).max()))
+    return growth, done
+
+
+def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, growth: Any) -> None:
+    lattice._reserve(int((lattice.counts + growth * times).max()))
     counts = lattice._backend.index(lattice.counts)
     numbers = lattice._backend.index(np.arange(len(lattice.counts)))
     pool = torch.cuda.graph_pool_handle()
     recordings = []  # all kept to the end: the memory pool that they share goes with the last of them
-    while done < times:
-        rows, step_growth = int(lattice.counts.max()), int(growth.max())
+    while times > 0:
+        rows, fastest = int(lattice.counts.max()), int(growth.max())
         length = -(-max(rows, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
-        rounds = times - done
-        if step_growth:
-            rounds = min(rounds, (length - rows) // step_growth + 1)
+        rounds = min(times, (length - rows) // fastest + 1) if fastest else times
         recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
         recordings.append(_recorded(lattice, step, recording, growth, pool))
         for _ in range(rounds):
             recordings[-1].replay()
         lattice._counts += growth * rounds
-        done += rounds
+        times -= rounds
+    torch.cuda.synchronize()  # the recordings must not go while they play
 
 
 def _recorded(

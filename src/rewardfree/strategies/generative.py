@@ -45,6 +45,10 @@ def uncertainty_path(
     model: Model, candidates: Array, queries: Sequence[int], map_after: Sequence[int] = ()
 ) -> UncertaintyPath:
     """Make the queries one by one and watch sigma; `map_after` says after which ones to keep all of it."""
+    if any(not 0 <= n <= len(queries) for n in map_after):
+        raise ValueError(
+            f"map_after must lie in 0..{len(queries)}, the number of queries, got {list(map_after)}"
+        )
     lattice = model.lattice(candidates, capacity=max(len(queries), 1))
     at_query, largest, gain, maps = [], [], [], {}
     with one_blas_thread():
@@ -55,6 +59,6 @@ def uncertainty_path(
             if i in map_after:
                 maps[i] = std
             if i < len(queries):
-                at_query.append(std[queries[i]])
-                lattice.append(None, [int(queries[i])])
+                at_query.append(float(lattice.std([queries[i]])[0, 0]))
+                lattice.append(None, [queries[i]])
     return UncertaintyPath(np.array(at_query), np.array(largest), np.array(gain), maps)
