@@ -42,8 +42,11 @@ class StrictBackend:
         whole[_plain(index)] = np.asarray(values)
         buffer[...] = xp.asarray(whole)
 
-    def subtract(self, buffer, index, values):
-        self.put(buffer, index, np.asarray(buffer)[_plain(index)] - np.asarray(values))
+    def add(self, buffer, index, number):
+        self.put(buffer, index, np.asarray(buffer)[_plain(index)] + number)
+
+    def subtract_square(self, buffer, index, values):
+        self.put(buffer, index, np.asarray(buffer)[_plain(index)] - np.asarray(values) ** 2)
 
     def finite(self, values):
         return xp.asarray(0.0 if bool(xp.all(xp.isfinite(values))) else np.nan)

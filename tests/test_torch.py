@@ -202,3 +202,43 @@ def test_leaving_a_lattice_frees_its_memory(torch, device):
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_rounds_without_room_for_a_recording_are_played_plainly(torch, device):
+    """Memory that runs out while a round is recorded must cost nothing but time."""
+    z, recorded = points(40), []
+
+    def run(lattice):
+        def step():
+            if lattice._recording is not None:
+                recorded.append(1)
+                if len(recorded) == 2:
+                    raise torch.OutOfMemoryError("full")
+            lattice.append(None, torch.argmax(lattice.std(), dim=-1))
+
+        lattice.repeat(step, 40)
+        return lattice
+
+    on_device = torch.tensor(z, device=device)
+    lattice = run(rf.Lattice(rf.Matern(1.5, 0.3), on_device, ridge=0.2))
+    plan = rf.query_plan(rf.Model(rf.Matern(1.5, 0.3), ridge=0.2), z, 40)
+    assert len(recorded) == (2 if device == "cuda" else 0)
+    np.testing.assert_array_equal(lattice.counts, [40])
+    np.testing.assert_allclose(lattice.information_gain().cpu(), [_gain(z[plan])], rtol=0, atol=1e-9)
+
+
+def _gain(chosen):
+    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.2)
+    design.extend(chosen)
+    return design.information_gain()
+
+
+def test_memory_does_not_pile_up_over_repeats(torch, device):
+    """The pools of recordings are given back: ten repeats hold what one held (nothing at all on the CPU)."""
+    z, held = torch.tensor(points(2000), device=device), []
+    for _ in range(10):
+        lattice = rf.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=20, capacity=40)
+        lattice.repeat(lambda t=lattice: t.append(None, torch.argmax(t.std(), dim=-1)), 40)
+        del lattice
+        held.append(torch.cuda.memory_reserved() if device == "cuda" else 0)
+    assert max(held) <= 1.5 * held[0]

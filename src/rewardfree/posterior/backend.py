@@ -103,8 +103,11 @@ class Backend(Protocol):
     def put(self, buffer: Array, index: Any, values: Array) -> None:
         """buffer[index] = values."""
 
-    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
-        """buffer[index] -= values."""
+    def add(self, buffer: Array, index: Any, number: int) -> None:
+        """buffer[index] += number."""
+
+    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] -= values^2."""
 
     def finite(self, values: Array) -> Array:
         """The scalar 0 if all values are finite, else NaN."""

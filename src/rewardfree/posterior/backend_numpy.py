@@ -54,8 +54,11 @@ class NumpyBackend:
     def put(self, buffer: Array, index: Any, values: Array) -> None:
         buffer[index] = values
 
-    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
-        buffer[index] -= values
+    def add(self, buffer: Array, index: Any, number: int) -> None:
+        buffer[index] += number
+
+    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[index] -= values * values
 
     def finite(self, values: Array) -> Array:
         return np.asarray(0.0 if np.isfinite(values).all() else np.nan)

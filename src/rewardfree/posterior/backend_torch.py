@@ -100,8 +100,14 @@ class TorchBackend:
     def put(self, buffer: Array, index: Any, values: Array) -> None:
         buffer[self._on_device(index)] = values
 
-    def subtract(self, buffer: Array, index: Any, values: Array) -> None:
-        buffer[self._on_device(index)] -= values
+    def add(self, buffer: Array, index: Any, number: int) -> None:
+        buffer[self._on_device(index)] += number
+
+    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
+        if isinstance(index, slice):
+            buffer[index].addcmul_(values, values, value=-1.0)  # in place and in one pass
+        else:
+            buffer[self._on_device(index)] -= values * values
 
     def _on_device(self, index: Any) -> Any:
         if isinstance(index, tuple):

@@ -192,7 +192,7 @@ class Lattice:
         self._counts[chosen.numbers] += 1
         self._outstanding[chosen.numbers] = True
         if self._recording:
-            backend.subtract(self._recording.counts, chosen.index, -1)
+            backend.add(self._recording.counts, chosen.index, 1)
 
     def _settle(self, chosen: Selection) -> None:
         """Compute the rows that earlier appends to these designs still owe."""
@@ -212,7 +212,7 @@ class Lattice:
                 return self._pass_with_row(chosen, weights)
             return self._rows.product(weights, chosen)
         except self._backend.out_of_memory:
-            if len(chosen) == 1:
+            if len(chosen) == 1 or self._recording:
                 raise
         # Nothing was changed before memory ran out: answer half of the designs at a time.
         halves = chosen.halves()
@@ -231,12 +231,11 @@ class Lattice:
         product = self._rows.product(xp.concat([cross, weights], axis=1), chosen)
         reciprocal = backend.take(self._inverse, (*place, place[1]))
         row = (self._prior_rows(added) - product[:, 0, :]) * reciprocal[:, None]
-        square = row * row
         means = product[:, 1:, :]
         # ... and is added here, once the row is known.
         backend.add_outer(means, self._own_weight(weights, place[1]), row)
         self._rows.write(place, row)
-        backend.subtract(self._variance, chosen.index, square)
+        backend.subtract_square(self._variance, chosen.index, row)
         self._outstanding[chosen.numbers] = False
         return means
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +24,24 @@ ROWS_PER_RECORDING = 16
 
 def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], times: int) -> None:
     """Call `step` `times` times, see `Lattice.repeat`."""
+    outside, inside = torch.cuda.current_stream(backend.device), _recording_stream(str(backend.device))
+    inside.wait_stream(outside)
     backend.remembered = {}
     try:
-        growth, done = _plain_rounds(lattice, step, times)
-        _recorded_rounds(lattice, step, times - done, growth)
+        with torch.cuda.stream(inside):
+            growth, done = _plain_rounds(lattice, step, times)
+            done += _recorded_rounds(lattice, step, times - done, growth)
+            for _ in range(times - done):  # there was no room for a recording
+                step()
     finally:
         backend.remembered = None
+        outside.wait_stream(inside)
+
+
+@lru_cache(maxsize=8)
+def _recording_stream(device: str) -> Any:
+    """One stream for all recordings on a device: cuBLAS keeps a workspace for every stream it ever sees."""
+    return torch.cuda.Stream(device)
 
 
 def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tuple[Any, int]:
@@ -39,45 +54,54 @@ def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tup
     return growth, done
 
 
-def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, growth: Any) -> None:
+def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, growth: Any) -> int:
+    """Play up to `times` rounds from recordings; how many there was room for."""
     lattice._reserve(int((lattice.counts + growth * times).max()))
     counts = lattice._backend.index(lattice.counts)
     numbers = lattice._backend.index(np.arange(len(lattice.counts)))
     pool = torch.cuda.graph_pool_handle()
-    recordings = []  # all kept to the end: the memory pool that they share goes with the last of them
-    while times > 0:
+    recordings: list[Any] = []  # all kept to the end: the pool that they share goes with the last of them
+    done = 0
+    while done < times:
         rows, fastest = int(lattice.counts.max()), int(growth.max())
         length = -(-max(rows, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
-        rounds = min(times, (length - rows) // fastest + 1) if fastest else times
+        rounds = min(times - done, (length - rows) // fastest + 1) if fastest else times - done
         recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
-        recordings.append(_recorded(lattice, step, recording, growth, pool))
+        try:
+            recordings.append(_recorded(lattice, step, recording, growth, pool))
+        except torch.OutOfMemoryError:
+            break
         for _ in range(rounds):
             recordings[-1].replay()
         lattice._counts += growth * rounds
-        times -= rounds
+        done += rounds
     torch.cuda.synchronize()  # the recordings must not go while they play
+    recordings.clear()
+    torch.cuda.empty_cache()  # torch keeps their pool otherwise, and cannot give it back during a recording
+    return done
 
 
 def _recorded(
     lattice: Lattice, step: Callable[[], None], recording: Recording, growth: Any, pool: Any
 ) -> Any:
-    """One round as a CUDA graph; nothing is computed yet."""
+    """One round as a CUDA graph; nothing is computed yet, and the lattice is as it was."""
     counts, outstanding = lattice.counts, lattice._outstanding.copy()
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
+    graph = torch.cuda.CUDAGraph()
     lattice._recording = recording
     try:
-        with torch.cuda.stream(stream):
-            graph.capture_begin(pool=pool)
-            try:
-                step()
-            finally:
-                graph.capture_end()
+        graph.capture_begin(pool=pool)
+        try:
+            step()
+        except BaseException:
+            with suppress(RuntimeError), warnings.catch_warnings(action="ignore"):
+                graph.capture_end()  # the reason for its failure is on its way already
+            raise
+        graph.capture_end()
         same = np.array_equal(lattice.counts - counts, growth)
+        same = same and np.array_equal(lattice._outstanding, outstanding)
     finally:
         lattice._recording = None
-        lattice._counts[:] = counts
-    torch.cuda.current_stream().wait_stream(stream)
-    if not (same and np.array_equal(lattice._outstanding, outstanding)):
+        lattice._counts[:], lattice._outstanding[:] = counts, outstanding
+    if not same:
         raise ValueError("step must append to the same designs every time, got others in a later round")
     return graph
