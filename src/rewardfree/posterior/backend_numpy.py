@@ -11,9 +11,9 @@ import numpy as np
 from rewardfree.arrays import Array
 from rewardfree.posterior.backend import Places, Selection, no_room
 
-#: Candidates per tile. A tile's rows lie end to end, so one product streams it in order and is small enough
-#: for the BLAS to skip its packing copy: measured 25 to 45% faster than whole rows (see benchmarks/).
-TILE = 40
+#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end, so that a
+#: product streams it in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
+TILE_BYTES = 320
 
 
 class NumpyBackend:
@@ -75,20 +75,21 @@ class NumpyRows:
 
     def __init__(self, designs: int, candidates: int, capacity: int, dtype: Any) -> None:
         self._candidates = candidates
-        self._tiles = -(-candidates // TILE)
+        self._tile = TILE_BYTES // dtype.itemsize
+        self._tiles = -(-candidates // self._tile)
         # Zeroed lazily by the system: a row that was never written takes no memory.
-        self._values = _zeros((designs, self._tiles, capacity, TILE), dtype)
+        self._values = _zeros((designs, self._tiles, capacity, self._tile), dtype)
 
     def grow(self, capacity: int) -> None:
         designs, tiles, old, _ = self._values.shape
-        grown = _zeros((designs, tiles, capacity, TILE), self._values.dtype)
+        grown = _zeros((designs, tiles, capacity, self._tile), self._values.dtype)
         grown[:, :, :old] = self._values
         self._values = grown
 
     def product(self, columns: Array, designs: Selection) -> Array:
         g, c, n = columns.shape
-        result = np.empty((g, c, self._tiles * TILE), self._values.dtype)
-        tiled = result.reshape(g, c, self._tiles, TILE).transpose(0, 2, 1, 3)
+        result = np.empty((g, c, self._tiles * self._tile), self._values.dtype)
+        tiled = result.reshape(g, c, self._tiles, self._tile).transpose(0, 2, 1, 3)
         if isinstance(designs.index, slice):
             np.matmul(columns[:, None], self._values[designs.index, :, :n], out=tiled)
         else:  # design by design: picking several at once would copy them
@@ -97,15 +98,15 @@ class NumpyRows:
         return result[:, :, : self._candidates]
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
-        tile, place = np.divmod(indices, TILE)
+        tile, place = np.divmod(indices, self._tile)
         design = designs.numbers[:, None, None]
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
     def write(self, places: Places, row: Array) -> None:
-        missing = self._tiles * TILE - self._candidates
+        missing = self._tiles * self._tile - self._candidates
         padded = np.pad(row, ((0, 0), (0, missing))) if missing else row
         designs, positions = places
-        self._values[designs, :, positions] = padded.reshape(len(row), self._tiles, TILE)
+        self._values[designs, :, positions] = padded.reshape(len(row), self._tiles, self._tile)
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
