@@ -11,8 +11,8 @@ import numpy as np
 from rewardfree.arrays import Array
 from rewardfree.posterior.backend import Places, Selection, no_room
 
-#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end, so that a
-#: product streams it in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
+#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end: a product
+#: streams it in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
 TILE_BYTES = 320
 
 
