@@ -86,6 +86,8 @@ def on_lattice(setting: Setting, device="cpu", dtype="float64") -> Outcome:
     def clip(q):
         return xp.minimum(xp.maximum(q, zero), top)
 
+    asked = []
+
     def play_round():
         # Backwards. Target h itself has no value behind it: at step h its Q is the bonus alone (b,1,s,a). The
         # targets beyond it share one product, (b,c,s,a). max_a before the clip: the clip is monotone.
@@ -103,6 +105,7 @@ def on_lattice(setting: Setting, device="cpu", dtype="float64") -> Outcome:
                 means += bonus
                 others[h] = xp.reshape(means, (B, H - 1 - h, -1, A))
                 value = xp.concat([value, xp.max(others[h], axis=-1)], axis=1)
+            asked.append(B * value.shape[1])  # a mean and a deviation over all (s,a) for each target
             value = xp.permute_dims(clip(value), (0, 2, 1))  # (b,s,c)
         # Forwards: at step h the targets h..H-1 are still being played, all from the same start.
         state, draws, kept = start, uniforms[now][0], []
@@ -117,11 +120,12 @@ def on_lattice(setting: Setting, device="cpu", dtype="float64") -> Outcome:
             kept.append(z[:, 0])
             state = following[:, 1:]
         lattice.append(None, xp.concat(kept))
-        now.__iadd__(1)
+        now[...] += 1
 
     with rf.one_blas_thread():
         lattice.repeat(play_round, N)
-    return Outcome(chosen, seen, N * B * H * (H + 1) // 2, lattice)
+    # On CUDA most rounds are replayed, and not counted here.
+    return Outcome(chosen, seen, sum(asked), lattice)
 
 
 def on_scikit_learn(setting: Setting) -> Outcome:

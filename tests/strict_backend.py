@@ -18,6 +18,9 @@ class StrictBackend:
     def array(self, values):
         return xp.asarray(np.asarray(values, np.float64))
 
+    def own(self, values):
+        return self.array(values)
+
     def index(self, values):
         return xp.asarray(np.asarray(values, np.int64))
 

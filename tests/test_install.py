@@ -40,6 +40,8 @@ def functions(copy):
 def stamp(copy):
     """Make `.venv` look finished."""
     (copy / ".venv").mkdir(exist_ok=True)
+    (copy / ".venv" / "bin").mkdir()
+    (copy / ".venv" / "bin" / "python").touch()
     (copy / ".venv" / "installed").write_text(functions(copy)["fingerprint"]())
 
 

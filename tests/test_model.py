@@ -142,7 +142,7 @@ def estimate(model, value, next_states, at):
     lattice, design = model.lattice(Z), model.design()
     lattice.extend(Z[: len(next_states)])
     design.extend(Z[: len(next_states)])
-    return centre + lattice.mean(targets[None], at)[0], centre + design.mean(targets, Z[at])
+    return centre + lattice.mean(targets[None], rows=at)[0], centre + design.mean(targets, Z[at])
 
 
 def test_centred_regression_of_a_constant_is_exact():

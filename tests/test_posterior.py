@@ -1,5 +1,8 @@
 """Design and Lattice against the textbook, scikit-learn, and each other."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ import reference
 import rewardfree as rf
 from rewardfree.posterior import design as design_module
 from rewardfree.posterior import lattice as lattice_module
+from rewardfree.posterior.backend import Recording
 from strict_backend import StrictBackend
 
 # 1e-10 on means and variances: an inverse at these ridges keeps 11 digits or more.
@@ -53,9 +57,9 @@ def test_mean_and_variance_are_the_textbook_ones(kernel, backend):
     else:
         lattice, ask = on_all_of(kernel, z, q, ridge, backend), np.arange(25)
         both = np.stack([y, y])
-        many, one = lattice.mean(both, ask), lattice.mean(both[:, :, 0], ask)
+        many, one = lattice.mean(both, rows=ask), lattice.mean(both[:, :, 0], rows=ask)
         whole = lattice.mean(both)
-        parts = [np.asarray(part) for part in (many, one, lattice.std(ask), lattice.information_gain())]
+        parts = [np.asarray(part) for part in (many, one, lattice.std(rows=ask), lattice.information_gain())]
         np.testing.assert_allclose(np.asarray(whole)[:, :25], parts[0], **CLOSE)
         answers = list(zip(*parts, strict=True))
     for many, one, std, gain in answers:
@@ -194,7 +198,7 @@ def test_single_precision_holds_three_to_six_digits(ridge):
         lattice.append([0], [index])
     for mean, std in [
         (single.mean(y, q), single.std(q)),
-        (lattice.mean(y[None], np.arange(50))[0], lattice.std(np.arange(50))[0]),
+        (lattice.mean(y[None], rows=np.arange(50))[0], lattice.std(rows=np.arange(50))[0]),
     ]:
         assert mean.dtype == std.dtype == np.float32
         np.testing.assert_allclose(mean, exact.mean(y, q), rtol=0, atol=tolerance)
@@ -267,13 +271,201 @@ def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
     monkeypatch.setattr(
         tight._rows, "product", lambda columns, designs: (_ for _ in ()).throw(MemoryError("full"))
     )
-    with pytest.raises(MemoryError, match="full"):
+    with pytest.raises(MemoryError, match="no room"):
         tight.mean(y)
+
+
+def test_memory_that_runs_out_late_leaves_no_half_written_row(monkeypatch):
+    """Failing anywhere in a pass, then answering in halves, must give the plain numbers."""
+    z, y = points(33), np.random.default_rng(1).standard_normal((4, 2))
+    plain, tight = (rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=4) for _ in range(2))
+    whole, failed = tight._backend.subtract_square, []
+
+    def once_full(buffer, index, values):
+        if not failed:
+            failed.append(1)
+            raise MemoryError
+        whole(buffer, index, values)
+
+    monkeypatch.setattr(tight._backend, "subtract_square", once_full)
+    for lattice in (plain, tight):
+        lattice.append(None, [1, 2, 3, 4])
+        lattice.append(None, [7, 7, 8, 9])
+    assert failed
+    np.testing.assert_allclose(tight.mean(y), plain.mean(y), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(tight.std(), plain.std(), rtol=0, atol=1e-14)
 
 
 def test_a_lattice_too_large_says_what_to_do():
     with pytest.raises(MemoryError, match=r"no room for .* GiB .*fewer designs at a time"):
         rf.Lattice(rf.Delta(), points(1000), ridge=1.0, designs=10**6, capacity=10**5)
+
+
+@pytest.mark.parametrize("pattern", ["ask, append", "append, ask", "append twice"])
+def test_a_round_recorded_at_other_counts_is_right(pattern):
+    """What a CUDA recording relies on: lengths with room to spare, and counts kept beside the lattice."""
+    z, kernel, g = points(30), rf.Matern(1.5, 0.3), 3
+    chosen = np.random.default_rng(2).integers(0, 30, (8, g))
+    y = np.random.default_rng(3).standard_normal((g, 20))
+    plain, recorded = (rf.Lattice(kernel, z, ridge=0.2, designs=g, capacity=20) for _ in range(2))
+    answers = {}
+    for lattice in (plain, recorded):
+        lattice.append([0, 1], [3, 4])  # not all of one length
+        if lattice is recorded:
+            lattice._recording = Recording(20, lattice.counts, np.arange(g))
+        sums = np.zeros((g, 30))
+        for added in chosen:
+            if pattern == "ask, append":
+                sums += lattice.mean(y[:, : lattice.length()])
+            lattice.append(None, added)
+            if pattern == "append twice":
+                lattice.append(None, added[::-1])
+            sums += lattice.mean(y[:, : lattice.length()]) + lattice.std()
+        answers[lattice is recorded] = sums
+    np.testing.assert_allclose(answers[True], answers[False], rtol=0, atol=1e-12)
+
+
+def test_one_pass_serves_an_append_and_a_question(monkeypatch):
+    lattice = rf.Lattice(rf.Matern(1.5, 0.3), points(30), ridge=0.2, designs=2)
+    product, passes = lattice._rows.product, []
+    monkeypatch.setattr(lattice._rows, "product", lambda c, d: (passes.append(c.shape), product(c, d))[1])
+    for n in range(1, 6):
+        lattice.append(None, [n, n + 1])
+        lattice.mean(np.ones((2, n, 4)))
+        lattice.std()
+    assert passes == [(2, 5, n) for n in range(1, 6)]
+
+
+def test_queries_come_in_blocks_of_bounded_size(monkeypatch):
+    sizes = []
+
+    class Watched(rf.Delta):
+        def _between(self, x, y):
+            sizes.append(len(x) * len(y))
+            return super()._between(x, y)
+
+    design = rf.Design(Watched(), ridge=0.1)
+    design.extend(points(30))
+    sizes.clear()
+    monkeypatch.setattr(design_module, "BLOCK_BYTES", 30 * 8 * 7)
+    design.mean(np.ones(30), points(100))
+    design.std(points(100))
+    assert max(sizes) == 30 * 7
+    assert sum(sizes) == 2 * 30 * 100
+
+
+def test_room_doubles(monkeypatch):
+    """Growing by one each time would copy everything each time."""
+    design, lattice = (
+        rf.Design(rf.Delta(), ridge=1.0),
+        rf.Lattice(rf.Delta(), points(9), ridge=1.0, capacity=1),
+    )
+    grown, room = [], set()
+    grow = lattice._rows.grow
+    monkeypatch.setattr(lattice._rows, "grow", lambda capacity: (grown.append(capacity), grow(capacity)))
+    for i in range(100):
+        design.extend(points(1, i))
+        room.add(len(design._points))
+        lattice.append(None, [i % 9])
+    assert sorted(room) == [16, 32, 64, 128]
+    assert grown == [2, 4, 8, 16, 32, 64, 128]
+
+
+def test_rounding_below_zero_is_clipped_and_no_more():
+    """A variance may fall below zero by rounding alone; a kernel that pushes it further is an error."""
+
+    class Tilted:
+        def __init__(self, excess):
+            self.excess = excess
+
+        def __call__(self, x, y):
+            return 1.0 + self.excess * (x != y[:, 0])
+
+        def diag(self, x):
+            return np.ones(len(x))
+
+    z = np.array([[0.0], [1.0]])
+    for excess, refused in [(0.0, False), (1e-13, False), (1e-6, True)]:
+        design, lattice = (make(Tilted(excess)) for make in (_design, lambda k: rf.Lattice(k, z, ridge=1e-3)))
+        design.extend(z[:1])
+        lattice.append([0], [0])
+        for _ in range(400):  # var(1) = 1 - (1 + excess)^2 n/(n + ridge): below zero for large n
+            lattice.append([0], [0])
+        design.extend(np.repeat(z[:1], 400, axis=0))
+        for ask in (lambda d=design: d.std(z[1:]), lambda t=lattice: t.std()):
+            if refused and (1 + excess) ** 2 * 401 / (401 + 1e-3) > 1 + 1e-7:
+                with pytest.raises(np.linalg.LinAlgError, match="a variance of -"):
+                    ask()
+            else:
+                assert (ask() >= 0.0).all()
+
+
+def _design(kernel):
+    return rf.Design(kernel, ridge=1e-3)
+
+
+def test_the_callers_array_is_not_the_lattices():
+    z = points(40)
+    given = z.copy()
+    mine, other = (rf.Lattice(rf.Matern(1.5, 0.3), array, ridge=0.2) for array in (given, z))
+    for lattice in (mine, other):
+        lattice.append(None, [3])
+    given[:] = 0.0
+    np.testing.assert_array_equal(mine.std(), other.std())
+    with pytest.raises(ValueError, match="read-only"):
+        mine.candidates[:] = 0.0
+
+
+def test_whole_number_points_are_points():
+    grid = np.array([[0, 0], [1, 1], [2, 2]])
+    design, lattice = rf.Design(rf.Matern(1.5), ridge=0.1), rf.Lattice(rf.Matern(1.5), grid, ridge=0.1)
+    for posterior in (design, lattice):
+        posterior.extend([[1, 1]])
+    np.testing.assert_allclose(lattice.std([[2, 2], [1, 1]])[0], design.std([[2, 2], [1, 1]]), atol=1e-12)
+
+
+def test_of_equal_candidates_the_first_is_meant_and_zero_has_no_sign():
+    lattice = rf.Lattice(rf.Delta(), [[0.0], [1.0], [1.0]], ridge=1.0)
+    lattice.extend([[1.0], [-0.0]])
+    np.testing.assert_array_equal(lattice.indices(), [1, 0])
+
+
+def test_no_designs_and_no_queries_are_empty_answers():
+    lattice = rf.Lattice(rf.Delta(), points(4), ridge=1.0, designs=3)
+    lattice.append(None, [0, 1, 2])
+    assert lattice.mean(np.zeros((0, 0)), designs=[]).shape == (0, 4)
+    assert lattice.std(designs=[]).shape == (0, 4)
+    assert lattice.std(np.zeros((0, 2))).shape == (3, 0)
+    assert lattice.mean(np.ones((3, 1, 2)), rows=[]).shape == (3, 0, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_design_can_be_copied_and_sent_to_another_process(dtype):
+    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.1, dtype=dtype)
+    design.extend(points(9))
+    for other in (copy.deepcopy(design), pickle.loads(pickle.dumps(design))):
+        other.extend(points(3, 1))
+        assert len(other) == 12
+        assert len(design) == 9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: rf.Design(k, ridge=1.0, dtype=np.float32),
+        lambda k: rf.Lattice(k, [[0.0, 0.0]], ridge=1.0, dtype=np.float32),
+    ],
+)
+def test_what_single_precision_cannot_hold_is_refused(make):
+    posterior = make(rf.Linear())
+    for large in (1e60, 1e30):
+        with pytest.raises(ValueError, match=r"must be finite|must stay below|candidates"):
+            posterior.extend([[large, 0.0]])
+    with pytest.raises(ValueError, match=r"must be finite|must stay below"):
+        rf.Lattice(rf.Linear(), [[1e30, 0.0]], ridge=1.0, dtype=np.float32)
+    with pytest.raises(ValueError, match="targets must be finite"):
+        posterior.extend([[0.0, 0.0]])
+        posterior.mean(np.full((*posterior.batch, 1), 1e60), [[0.0, 0.0]])
 
 
 def test_repeat_on_the_cpu_is_a_loop():
@@ -348,6 +540,8 @@ def test_an_indefinite_kernel_is_named():
         (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, designs=0), "designs must be a whole number"),
         (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, capacity=1.5), "capacity must be a whole"),
         (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, dtype="int32"), "dtype must be"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, dtype="floaty"), "dtype must be"),
+        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="gpu"), 'device must be "cpu"'),
         (lambda: rf.Lattice(rf.Matern(1.5, (1, 2, 3)), points(3), ridge=1.0), "lengthscale has 3 entries"),
     ],
 )
@@ -389,11 +583,16 @@ def test_bad_questions_to_a_design_are_refused_and_change_nothing(ask, message):
         (lambda t: t.append([0, 1], [1]), "one candidate for each of 2 designs"),
         (lambda t: t.extend([[0.123, 0.456]]), "one of the lattice's candidates"),
         (lambda t: t.extend([[0.123]]), "points must have 2 coordinates"),
+        (lambda t: t.append([0], ["a"]), "candidate indices must be whole numbers"),
+        (lambda t: t.append([0], [1.0]), "candidate indices must be whole numbers"),
+        (lambda t: t.std(points(8), rows=[1]), "give one of them"),
+        (lambda t: t.std(rows=3), "candidate indices must have 1 or 2 axes"),
+        (lambda t: t.indices([0, 1]), "design must be a whole number"),
         (lambda t: t.mean(np.zeros((3, 1))), r"targets must have shape \(3, 2\)"),
         (lambda t: t.mean(np.zeros(2)), r"targets must have shape \(3, 2\)"),
         (lambda t: t.mean(np.full((3, 2), np.nan)), "targets must be finite"),
-        (lambda t: t.std([8]), "candidate indices must lie in"),
-        (lambda t: t.std([[1], [2]]), "at must have 3 rows, one per design, got 2"),
+        (lambda t: t.std(rows=[8]), "candidate indices must lie in"),
+        (lambda t: t.std(rows=[[1], [2]]), "rows must have 3 rows, one per design, got 2"),
         (lambda t: t.repeat(lambda: None, -1), "times must be a whole number of at least 0"),
     ],
 )

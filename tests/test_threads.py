@@ -1,5 +1,6 @@
 """One BLAS thread while the engine works, the user's number before and after."""
 
+import os
 import threading
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_lattice_leaves_the_setting():
         lambda: lattice.append(None, [0, 1]),
         lambda: lattice.extend(Z[:3]),
         lambda: lattice.mean(np.ones((2, 4))),
-        lambda: lattice.mean(np.ones((2, 4)), [0, 1]),
+        lambda: lattice.mean(np.ones((2, 4)), rows=[0, 1]),
         lambda: lattice.std(),
         lambda: lattice.information_gain(),
     ]:
@@ -149,6 +150,33 @@ def test_query_plan_leaves_the_setting():
     assert threads() == {2}
     rf.uncertainty_path(model, Z, plan)
     assert threads() == {2}
+
+
+def test_every_question_works_with_one_thread():
+    seen = []
+    kernel = watched(seen)
+    design, lattice = rf.Design(kernel, ridge=0.1), rf.Lattice(kernel, Z, ridge=0.1, designs=2, capacity=4)
+    for call in [
+        lambda: design.extend(Z[:4]),
+        lambda: design.mean(np.ones(4), Z),
+        lambda: design.std(Z),
+        lambda: (lattice.append(None, [0, 1]), lattice.std()),
+        lambda: (lattice.append(None, [2, 3]), lattice.mean(np.ones((2, 2)))),
+        lambda: (lattice.append(None, [4, 5]), lattice.append(None, [6, 7])),
+    ]:
+        seen.clear()
+        call()
+        assert seen[-1] == {1}
+
+
+def test_a_forked_child_starts_afresh():
+    """The parent is inside a block of its own thread when it forks; the child must not wait for it."""
+    with rf.one_blas_thread():
+        child = os.fork()
+        if child == 0:
+            with rf.one_blas_thread():
+                os._exit(0 if threads() == {1} else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_threads_that_overlap_share_the_limit():

@@ -83,7 +83,7 @@ def test_lattices_agree(torch, device, kernel):
         ours.append(chosen, added)
         theirs.append(chosen, torch.tensor(added, device=device))
         y, at = rng.standard_normal((4, ours.length(), 2)), rng.integers(0, 130, (4, 6))
-        for ask in (lambda t, y=y: t.mean(y), lambda t, y=y, at=at: t.mean(y, at), lambda t: t.std()):
+        for ask in (lambda t, y=y: t.mean(y), lambda t, y=y, at=at: t.mean(y, rows=at), lambda t: t.std()):
             np.testing.assert_allclose(ask(theirs).cpu(), ask(ours), rtol=0, atol=1e-9)
     np.testing.assert_allclose(theirs.information_gain().cpu(), ours.information_gain(), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(theirs.indices(2), ours.indices(2))
@@ -123,7 +123,7 @@ def test_recorded_rounds_are_the_plain_loop(torch, device, grown, kernel):
             best = (xp.argmax(score, axis=-1) + offsets) % 90
             history[:, now] = best[:, None]
             lattice.append(grown, best)
-            now.__iadd__(1)
+            now[...] += 1
 
         lattice.repeat(step, rounds)
         return lattice

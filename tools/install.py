@@ -36,6 +36,8 @@ def fingerprint():
 
 def installed():
     """The fingerprint of the finished environment, or None while there is none."""
+    if not os.path.exists(os.path.join(VENV, "bin", "python")):
+        return None
     try:
         with open(STAMP) as handle:
             return handle.read()
@@ -53,6 +55,8 @@ def pip(*arguments):
 
 def install():
     print("installing into .venv (a minute or two) ...", flush=True)
+    if os.path.exists(STAMP):  # first, so that a half-removed environment never counts as a finished one
+        os.remove(STAMP)
     shutil.rmtree(VENV, ignore_errors=True)
     # Not sys.executable: inside an activated .venv that one has just been removed.
     subprocess.run([sys._base_executable, "-m", "venv", VENV], check=True)

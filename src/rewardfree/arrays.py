@@ -45,7 +45,9 @@ def check_finite(values: Array, name: str) -> None:
     xp = namespace(finite)
     if not bool(xp.all(finite)):
         bad = int(xp.sum(xp.astype(~finite, xp.int64)))
-        raise ValueError(f"{name} must be finite, got {bad} NaN or infinite of {values.size} values")
+        raise ValueError(
+            f"{name} must be finite, got {bad} NaN or infinite of {values.size} values in {values.dtype}"
+        )
 
 
 def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:

@@ -96,7 +96,8 @@ def as_kernel(kernel: Any) -> Kernel:
         return Foreign(kernel)
     raise ValueError(
         f"a kernel must offer k(x, y) and k.diag(x), got {kernel!r}: "
-        "use rewardfree's kernels, scikit-learn's, or an object with these two methods"
+        "use rewardfree's kernels, scikit-learn's (to the right of ours in a sum or product), "
+        "or an object with these two methods"
     )
 
 
@@ -189,7 +190,7 @@ class NeuralTangent(Kernel):
         _set(self, depth=count(self.depth, "depth"), bias=non_negative(self.bias, "bias"))
 
     def _check(self, points: Array, name: str) -> None:
-        _check_size(points, name, power=4, unit=1.0)
+        _check_size(points, name, power=4, unit=1.0, beside=math.sqrt(self.bias))
 
     def _between(self, x: Array, y: Array) -> Array:
         """The recursion in v = 1 - u, so that k(x, x) is 1 to the last digit: arccos(1 - v) is not."""
@@ -368,8 +369,12 @@ class Foreign(Kernel):
 
     def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Any:
         values = np.asarray(values, dtype=np.float64)
-        if values.shape != shape or not np.isfinite(values).all():
-            raise ValueError(f"{self.kernel!r} must give finite values of shape {shape}, got {values.shape}")
+        bad = int(values.size - np.isfinite(values).sum())
+        if values.shape != shape or bad:
+            raise ValueError(
+                f"{self.kernel!r} must give finite values of shape {shape}, "
+                f"got {values.shape} with {bad} NaN or infinite"
+            )
         return values
 
 
@@ -402,9 +407,11 @@ def _scaled_columns(
 
 def _lengthscale(value: float | Sequence[float]) -> float | tuple[float, ...]:
     """A positive float, or a tuple of them: one per dimension."""
-    if isinstance(value, str) or np.ndim(value) == 0:
+    try:
+        given = tuple(value)  # type: ignore[arg-type]
+    except TypeError:
         return positive(value, "lengthscale")
-    lengths = tuple(positive(length, "lengthscale") for length in value)  # type: ignore[union-attr]
+    lengths = tuple(positive(length, "lengthscale") for length in given)
     if not lengths:
         raise ValueError("lengthscale must hold one number per dimension, got none")
     return lengths
@@ -419,11 +426,11 @@ def _check_lengthscale(lengthscale: float | tuple[float, ...], points: Array, na
     _check_size(points, name, power=2, unit=shortest)
 
 
-def _check_size(points: Array, name: str, power: int, unit: float) -> None:
+def _check_size(points: Array, name: str, power: int, unit: float, beside: float = 0.0) -> None:
     """Refuse coordinates that overflow when taken over `unit` and to that power: here, not in every loop."""
     xp = namespace(points)
     limit = 1e-3 * float(xp.finfo(points.dtype).max) ** (1.0 / power) * unit
-    largest = float(xp.max(xp.abs(points)))
+    largest = max(float(xp.max(xp.abs(points))), beside)
     if largest > limit:
         raise ValueError(
             f"{name} must stay below {limit:.3g} in {points.dtype} here, got {largest:.3g}: rescale"

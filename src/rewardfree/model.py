@@ -29,6 +29,9 @@ class Model:
         if self.ridge is None:
             raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
         object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+        for name in ("pooled", "centred"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
     def regressions(self, horizon: int) -> int:
         """How many designs a run needs: one for each step, or one for all if pooled."""

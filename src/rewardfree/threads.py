@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ def one_blas_thread() -> Iterator[None]:
 
     The engine's products are long and thin: they wait for memory, and a second thread only adds
     synchronisation. Every posterior does this by itself, per call, so importing rewardfree changes nothing.
-    The limit is the process's: other threads see it meanwhile.
+    The limit is the process's: other threads see it meanwhile. torch has threads of its own, left alone.
     """
     global _inside, _limit, _owner
     with _lock:
@@ -46,6 +47,16 @@ def one_blas_thread() -> Iterator[None]:
                 if _owner is not threading.current_thread():
                     _let_any_thread_set_limits()
                 _limit.__exit__(None, None, None)
+
+
+def _forget_the_parent() -> None:
+    """A forked child has none of its parent's threads, so no block of theirs is open in it."""
+    global _lock, _inside
+    _lock, _inside = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_the_parent)
 
 
 def _let_any_thread_set_limits() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import array_api_compat
 import numpy as np
 
-from rewardfree.arrays import Array
+from rewardfree.arrays import Array, to_numpy
 
 #: One entry of each of several designs, as an index: (designs, positions).
 Places: TypeAlias = tuple[Any, Any]
@@ -22,6 +22,19 @@ class Selection:
 
     numbers: Any  # (g,) integers, each at most once
     index: Any  # a slice (a view, no copy) where the numbers are evenly spaced, else the numbers
+
+    @classmethod
+    def named(cls, designs: Any, total: int) -> Selection:
+        """Designs as a caller names them: whole numbers below `total`, each once."""
+        numbers = (to_numpy(designs) if hasattr(designs, "shape") else np.asarray(designs)).reshape(-1)
+        if len(numbers) and numbers.dtype.kind not in "iu":
+            raise ValueError(f"designs must be whole numbers, got {numbers.dtype}")
+        numbers = numbers.astype(np.int64)
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
+            raise ValueError(f"designs must lie in 0..{total - 1}, got {numbers.min()}..{numbers.max()}")
+        if len(np.unique(numbers)) != len(numbers):
+            raise ValueError("designs must be named once each, got a repeated one")
+        return cls.of(numbers)
 
     @classmethod
     def of(cls, numbers: Any) -> Selection:
@@ -83,6 +96,9 @@ class Backend(Protocol):
     def array(self, values: Any) -> Array:
         """`values` on this device, in this backend's floating type."""
 
+    def own(self, values: Any) -> Array:
+        """A copy of `values` on this device that the caller cannot change."""
+
     def index(self, values: Any) -> Array:
         """`values` as int64 on this device."""
 
@@ -130,6 +146,8 @@ def no_room(where: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
 def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend:
     """NumPy for NumPy candidates and device "cpu"; torch for tensors, or when a device is named for it."""
     from_torch = array_api_compat.is_torch_array(candidates)
+    if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
     if from_torch or device not in (None, "cpu"):
         try:
             from rewardfree.posterior.backend_torch import TorchBackend
@@ -138,7 +156,7 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
                 f'device "{device}" needs torch, which is not installed: '
                 'use device="cpu", or install rewardfree[gpu]'
             ) from error
-        return TorchBackend.on(candidates if from_torch else None, device, dtype)
+        return TorchBackend.on(candidates, device, dtype)
     from rewardfree.posterior.backend_numpy import NumpyBackend
 
     if not isinstance(candidates, np.ndarray):

@@ -11,8 +11,8 @@ import numpy as np
 from rewardfree.arrays import Array
 from rewardfree.posterior.backend import Places, Selection, no_room
 
-#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end: a product
-#: streams it in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
+#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. Its rows lie end to end: a product
+#: streams a tile in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
 TILE_BYTES = 320
 
 
@@ -25,12 +25,21 @@ class NumpyBackend:
     replays = False
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype = np.dtype(dtype)
+        try:
+            self.dtype = np.dtype(dtype)
+        except TypeError:
+            raise ValueError(f"dtype must be float64 or float32, got {dtype!r}") from None
         if self.dtype not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
 
     def array(self, values: Any) -> Array:
-        return np.asarray(values, self.dtype)
+        with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused after this
+            return np.asarray(values, self.dtype)
+
+    def own(self, values: Any) -> Array:
+        copy = self.array(values).copy()
+        copy.flags.writeable = False
+        return copy
 
     def index(self, values: Any) -> Array:
         return np.asarray(values, np.int64)
@@ -103,10 +112,12 @@ class NumpyRows:
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
     def write(self, places: Places, row: Array) -> None:
-        missing = self._tiles * self._tile - self._candidates
-        padded = np.pad(row, ((0, 0), (0, missing))) if missing else row
         designs, positions = places
-        self._values[designs, :, positions] = padded.reshape(len(row), self._tiles, self._tile)
+        whole = self._candidates // self._tile
+        split = whole * self._tile
+        self._values[designs, :whole, positions] = row[:, :split].reshape(len(row), whole, self._tile)
+        if split < self._candidates:
+            self._values[designs, whole, positions, : self._candidates - split] = row[:, split:]
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:

@@ -40,16 +40,20 @@ class TorchBackend:
             )
 
     @classmethod
-    def on(cls, candidates: Array | None, device: str | None, dtype: Any) -> TorchBackend:
-        """Where the candidates are, unless a device or a type is named."""
-        if dtype is not None and not isinstance(dtype, torch.dtype):
-            dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), None)
-        if candidates is None:
-            return cls(device, dtype or torch.float64)
-        return cls(device or candidates.device, dtype or candidates.dtype)
+    def on(cls, candidates: Array, device: str | None, dtype: Any) -> TorchBackend:
+        """Where the candidates are and of their type, unless a device or a type is named."""
+        dtype = candidates.dtype if dtype is None else dtype
+        if not isinstance(dtype, torch.dtype):
+            dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), dtype)
+        return cls(device or candidates.device, dtype)
 
     def array(self, values: Any) -> Array:
+        if isinstance(values, torch.Tensor):
+            values = values.detach()
         return torch.as_tensor(values, dtype=self.dtype, device=self.device)
+
+    def own(self, values: Any) -> Array:
+        return self.array(values).clone()
 
     def index(self, values: Any) -> Array:
         if self.remembered is None or not isinstance(values, np.ndarray):
@@ -91,7 +95,10 @@ class TorchBackend:
         found = torch.stack([worst for worst, _ in self._checks.values()]).tolist()
         for value, (worst, error) in zip(found, self._checks.values(), strict=True):
             if not value >= 0.0:
-                worst.zero_()
+                if (
+                    not self.deferred
+                ):  # a deferred one came too late: the lattice is spoilt, and goes on to say so
+                    worst.zero_()
                 raise error(value)
 
     def take(self, buffer: Array, index: Any) -> Array:
@@ -141,8 +148,11 @@ class TorchRows:
         return torch.bmm(columns, self._backend.take(self._values, designs.index)[:, : columns.shape[2]])
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
-        chosen = self._backend.take(self._values, designs.index)[:, :n]
-        return torch.gather(chosen, 2, indices[:, None, :].expand(-1, n, -1))
+        if isinstance(designs.index, slice):
+            return torch.gather(self._values[designs.index, :n], 2, indices[:, None, :].expand(-1, n, -1))
+        numbers = self._backend.index(designs.numbers)[:, None, None]  # picking designs first would copy them
+        rows = torch.arange(n, device=self._backend.device)[None, :, None]
+        return self._values[numbers, rows, indices[:, None, :]]
 
     def write(self, places: Places, row: Array) -> None:
         self._backend.put(self._values, places, row)

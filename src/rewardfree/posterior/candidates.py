@@ -14,7 +14,7 @@ class Candidates:
     """Points (m,d) that are named by their index, or looked up by their coordinates."""
 
     def __init__(self, points: Array, backend: Backend) -> None:
-        self.points = backend.array(points)
+        self.points = backend.own(points)
         self._backend = backend
         self._lookup: dict[bytes, int] | None = None
 
@@ -22,18 +22,31 @@ class Candidates:
         return int(self.points.shape[0])
 
     def indices(self, named: Any, axes: tuple[int, ...] = (1,)) -> Array:
-        """Integers are indices, and checked; floating numbers (p,d) are coordinates, and looked up."""
+        """Candidate indices, checked: (m,), or another number of axes where that is allowed."""
         if not hasattr(named, "dtype"):
             named = np.asarray(named)
         if 0 in named.shape:
             return self._backend.zeros(tuple(named.shape), index=True)
-        if not namespace(named).isdtype(named.dtype, "integral"):
-            return self._backend.index(self._looked_up(named))
+        odd = isinstance(named, np.ndarray) and named.dtype.kind in "OUS"  # no number at all
+        if odd or not namespace(named).isdtype(named.dtype, "integral"):
+            raise ValueError(f"candidate indices must be whole numbers, got {named.dtype}")
         if named.ndim not in axes:
-            raise ValueError(
-                f"candidate indices must have {axes[-1]} axis or less, got shape {tuple(named.shape)}"
-            )
+            wanted = " or ".join(str(n) for n in axes)
+            raise ValueError(f"candidate indices must have {wanted} axes, got shape {tuple(named.shape)}")
         return self._in_range(self._backend.index(named))
+
+    def at(self, points: Any) -> Array:
+        """The indices (m,) of points (m,d), each of which must be a candidate."""
+        points = as_points(points, "points", self.points.shape[1])
+        if self._lookup is None:  # backwards, so that of equal points the first one counts
+            self._lookup = {key: i for i, key in reversed(list(enumerate(_keys(self.points))))}
+        try:
+            return self._backend.index([self._lookup[key] for key in _keys(self._backend.array(points))])
+        except KeyError:
+            raise ValueError(
+                "every point must be one of the lattice's candidates, got one that is not: "
+                "name candidates by index, or use a Design for points anywhere"
+            ) from None
 
     def _in_range(self, indices: Array) -> Array:
         xp, total = self._backend.xp, len(self)
@@ -47,18 +60,6 @@ class Candidates:
         self._backend.require("highest index", total - 1 - xp.max(indices), error)
         # An index that a deferred check has yet to see must do no harm.
         return xp.clip(indices, 0, total - 1) if self._backend.deferred else indices
-
-    def _looked_up(self, points: Array) -> list[int]:
-        if self._lookup is None:  # backwards, so that of equal points the first one counts
-            self._lookup = {key: i for i, key in reversed(list(enumerate(_keys(self.points))))}
-        points = as_points(points, "points", self.points.shape[1])
-        try:
-            return [self._lookup[key] for key in _keys(self._backend.array(points))]
-        except KeyError:
-            raise ValueError(
-                "every point must be one of the lattice's candidates, got one that is not: "
-                "use candidate indices, or a Design for points anywhere"
-            ) from None
 
 
 def _keys(points: Array) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,6 @@ class Design:
         self._count = 0
         self._gain = 0.0
         self._prior = 0.0  # the largest k(z,z) seen
-        # C packed by rows is C^T packed by columns, which is what LAPACK calls upper.
-        self._tpsv, self._trsm = get_blas_funcs(("tpsv", "trsm"), dtype=self.dtype)
-        (self._tpttr,) = get_lapack_funcs(("tpttr",), dtype=self.dtype)
 
     def __len__(self) -> int:
         return self._count
@@ -79,9 +77,10 @@ class Design:
                 f"targets must have shape ({self._count},) or ({self._count}, c), one per point in the "
                 f"order of extend, got {tuple(targets.shape)}"
             )
+        targets = self._cast(targets)
         check_finite(targets, "targets")
         at = self._checked(at, "at")
-        columns = np.asarray(targets, self.dtype).reshape(self._count, -1 if self._count else 1)
+        columns = targets.reshape(self._count, -1 if self._count else 1)
         if self._count == 0:
             return np.zeros((len(at), *targets.shape[1:]), self.dtype)
         with one_blas_thread():
@@ -110,10 +109,15 @@ class Design:
         return self._gain
 
     def _checked(self, points: Array, name: str) -> Any:
-        points = self.kernel.checked(points, name, like=self._used() if self._count else None)
+        points = as_array(points, name)
         if not isinstance(points, np.ndarray):
             raise ValueError(f"a Design takes NumPy arrays, {name} is {type(points)}")
-        return points.astype(self.dtype, copy=False)
+        return self.kernel.checked(self._cast(points), name, like=self._used() if self._count else None)
+
+    def _cast(self, values: Any) -> Any:
+        """`values` in this design's type; what overflows becomes infinite, and is refused after this."""
+        with np.errstate(over="ignore"):
+            return np.asarray(values).astype(self.dtype, copy=False)
 
     def _used(self) -> Any:
         return self._points[: self._count]
@@ -140,10 +144,11 @@ class Design:
     def _whiten(self, cross: Any, factor: Any) -> Any:
         """C^-1 k_n(q) for each row k_n(q) of `cross` (m,n), as rows again; `cross` is used up."""
         if factor is None:  # one query: stream the packed factor, do not unpack it
-            white = self._tpsv(self._count, self._packed, cross[0], trans=1)
-            return white[None, :]
+            tpsv, _, _ = _lapack(self.dtype)
+            return tpsv(self._count, self._packed, cross[0], trans=1)[None, :]
         # cross.T is in LAPACK's column order as it stands, so it is solved in place.
-        return self._trsm(1.0, factor, np.ascontiguousarray(cross).T, trans_a=1, overwrite_b=1).T
+        _, trsm, _ = _lapack(self.dtype)
+        return trsm(1.0, factor, np.ascontiguousarray(cross).T, trans_a=1, overwrite_b=1).T
 
     def _clipped(self, variance: Any, prior: float, points: int) -> Any:
         """`variance` with rounding below zero removed; what rounding does not explain is an error."""
@@ -155,15 +160,17 @@ class Design:
 
     def _solve(self, columns: Any) -> Any:
         """(K_n + ridge I)^-1 columns, (n,c)."""
+        tpsv, trsm, _ = _lapack(self.dtype)
         if columns.shape[1] == 1:
-            white = self._tpsv(self._count, self._packed, columns[:, 0], trans=1)
-            return self._tpsv(self._count, self._packed, white)[:, None]
+            white = tpsv(self._count, self._packed, columns[:, 0], trans=1)
+            return tpsv(self._count, self._packed, white)[:, None]
         factor = self._factor()
-        return self._trsm(1.0, factor, self._trsm(1.0, factor, columns, trans_a=1))
+        return trsm(1.0, factor, trsm(1.0, factor, columns, trans_a=1))
 
     def _factor(self) -> Any:
         """C^T as a square array in column order."""
-        return self._tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
+        _, _, tpttr = _lapack(self.dtype)
+        return tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
 
     def _blocks(self, queries: int) -> Iterator[slice]:
         size = max(1, BLOCK_BYTES // (self.dtype.itemsize * max(1, self._count)))
@@ -181,6 +188,14 @@ class Design:
         used = _packed_size(self._count)
         packed[:used] = self._packed[:used]
         self._points, self._packed = grown, packed
+
+
+@lru_cache(maxsize=2)
+def _lapack(dtype: Any) -> tuple[Any, Any, Any]:
+    """tpsv, trsm and tpttr. C packed by rows is C^T packed by columns, which LAPACK calls upper."""
+    tpsv, trsm = get_blas_funcs(("tpsv", "trsm"), dtype=dtype)
+    (tpttr,) = get_lapack_funcs(("tpttr",), dtype=dtype)
+    return tpsv, trsm, tpttr
 
 
 def _packed_size(n: int) -> int:

@@ -1,10 +1,9 @@
 """The exact posterior on a finite candidate set, for many designs at once: the fast path.
 
-With C C^T = K_n + ridge I, a lattice keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1 for
-each design. A new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge) to L, and the mean for
-targets y is (C^-1 y)^T L: no refit, O(n |Z|) each. Both are products with L, and reading L from memory is
-what they cost. So `append` leaves its row outstanding, and the next question computes it in the same pass
-over L as its answer.
+With C C^T = K_n + ridge I, a lattice keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1. A
+new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge), and the mean for y is (C^-1 y)^T L: no
+refit, O(n |Z|) each. Both are products with L, and cost the reading of L from memory. So `append` leaves its
+row outstanding, and the next question computes it in the same pass over L as its answer.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, count, positive, to_numpy
+from rewardfree.arrays import Array, as_array, as_points, count, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior.backend import Backend, Places, Recording, Selection, choose_backend
+from rewardfree.posterior.backend import Backend, Places, Recording, Selection, choose_backend, no_room
 from rewardfree.posterior.candidates import Candidates
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
@@ -29,8 +28,8 @@ TABLE_BYTES = 2**30
 class Lattice:
     """g independent designs over one candidate set Z, each with its own points; no targets.
 
-    `mean` and `std` answer at all of Z, at candidate indices (m,) or (g,m), or at points of Z (m,d);
-    `designs` narrows them to some designs. Results lead with the axis g.
+    `mean` and `std` answer at all of Z, `at` points of it (m,d), or at `rows`: candidate indices (m,) for all
+    designs or (g,m) for each. `designs` narrows them to some designs. Results lead with the axis g.
     """
 
     def __init__(
@@ -46,10 +45,11 @@ class Lattice:
     ) -> None:
         self.kernel = as_kernel(kernel)
         self.ridge = positive(ridge, "ridge")
-        candidates = self.kernel.checked(candidates, "candidates")
+        candidates = as_points(candidates, "candidates")
         if candidates.shape[0] == 0:
             raise ValueError("candidates must hold at least one point, got none")
         self._backend: Backend = choose_backend(candidates, device, dtype)
+        self.kernel.checked(self._backend.array(candidates), "candidates")
         self._build(candidates, count(designs, "designs"), count(capacity, "capacity"))
 
     def _build(self, candidates: Array, designs: int, capacity: int) -> None:
@@ -90,7 +90,7 @@ class Lattice:
     def indices(self, design: int = 0) -> Any:
         """The points of one design as candidate indices, in the order in which they came."""
         self._backend.settle_checks()
-        chosen = self._select([design]).numbers[0]
+        chosen = self._select([count(design, "design", at_least=0)]).numbers[0]
         return to_numpy(self._indices[int(chosen), : int(self._counts[chosen])]).copy()
 
     def append(self, designs: Any, indices: Any) -> None:
@@ -108,11 +108,10 @@ class Lattice:
 
     def extend(self, points: Array) -> None:
         """Add the same points (p,d), each one a candidate, to every design."""
-        everything = self._select(None)
-        for index in to_numpy(self._set.indices(points)):
-            self.append(None, np.full(len(everything), index))
+        for index in to_numpy(self._set.at(points)):
+            self.append(None, np.full(len(self._counts), index))
 
-    def mean(self, targets: Array, at: Any = None, *, designs: Any = None) -> Array:
+    def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """k_n(q)^T (K_n + ridge I)^-1 y: targets (g,n) give (g,m), c columns (g,n,c) give (g,m,c).
 
         Designs with fewer than n points ignore the rest of their targets.
@@ -124,22 +123,23 @@ class Lattice:
             n = columns.shape[1]
             inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
             weights = self._transposed(inverse @ columns)  # (C^-1 y)^T, (g,c,n)
-            if at is None:
+            queries = self._queries(at, rows, chosen)
+            if queries is None:
                 means = self._pass(chosen, weights)
             else:
-                places = self._queries(at, chosen)
                 self._settle(chosen)
-                means = weights @ self._rows.at(chosen, places, n)
+                means = weights @ self._rows.at(chosen, queries, n)
         return means[:, 0, :] if targets.ndim == 2 else self._transposed(means)
 
-    def std(self, at: Any = None, *, designs: Any = None) -> Array:
+    def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (g,m)."""
         chosen = self._select(designs)
         with one_blas_thread():
             self._settle(chosen)
         variance = self._backend.take(self._variance, chosen.index)
-        if at is not None:
-            variance = self._backend.xp.take_along_axis(variance, self._queries(at, chosen), axis=1)
+        queries = self._queries(at, rows, chosen)
+        if queries is not None:
+            variance = self._backend.xp.take_along_axis(variance, queries, axis=1)
         return self._backend.xp.sqrt(self._clipped(variance, chosen))
 
     def information_gain(self, *, designs: Any = None) -> Array:
@@ -208,12 +208,14 @@ class Lattice:
             self._settle(chosen)
             owing = self._outstanding[chosen.numbers]
         try:
-            if owing.all():
+            if owing.any():
                 return self._pass_with_row(chosen, weights)
             return self._rows.product(weights, chosen)
-        except self._backend.out_of_memory:
-            if len(chosen) == 1 or self._recording:
+        except self._backend.out_of_memory as error:
+            if self._recording:
                 raise
+            if len(chosen) == 1:
+                raise no_room("the device", (weights.shape[1] + 1, len(self._set)), 8) from error
         # Nothing was changed before memory ran out: answer half of the designs at a time.
         halves = chosen.halves()
         middle = len(halves[0])
@@ -234,8 +236,9 @@ class Lattice:
         means = product[:, 1:, :]
         # ... and is added here, once the row is known.
         backend.add_outer(means, self._own_weight(weights, place[1]), row)
-        self._rows.write(place, row)
+        # Last, and first what takes memory: if that runs out, nothing has been changed yet.
         backend.subtract_square(self._variance, chosen.index, row)
+        self._rows.write(place, row)
         self._outstanding[chosen.numbers] = False
         return means
 
@@ -318,12 +321,7 @@ class Lattice:
             if key not in self._selections:  # asked for again in every round of a loop
                 self._selections[key] = Selection.of(np.arange(*key))
             return self._selections[key]
-        numbers = _whole_numbers(designs, "designs").reshape(-1)
-        if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
-            raise ValueError(f"designs must lie in 0..{total - 1}, got {numbers.min()}..{numbers.max()}")
-        if len(np.unique(numbers)) != len(numbers):
-            raise ValueError("designs must be named once each, got a repeated one")
-        return Selection.of(numbers)
+        return Selection.named(designs, total)
 
     def _columns(self, targets: Array, chosen: Selection) -> Array:
         """`targets` checked, as (g,n,c)."""
@@ -337,22 +335,17 @@ class Lattice:
         self._backend.require("targets", self._backend.finite(targets), _not_finite)
         return targets[:, :, None] if targets.ndim == 2 else targets
 
-    def _queries(self, at: Any, chosen: Selection) -> Array:
-        """Candidate indices (g,m) for indices (m,) or (g,m), or points (m,d)."""
-        places = self._set.indices(at, axes=(1, 2))
-        if places.ndim == 2 and places.shape[0] != len(chosen):
-            raise ValueError(f"at must have {len(chosen)} rows, one per design, got {places.shape[0]}")
-        return self._backend.xp.broadcast_to(places, (len(chosen), places.shape[-1]))
+    def _queries(self, at: Any, rows: Any, chosen: Selection) -> Array | None:
+        """Candidate indices (g,m) of the points or rows asked about; None for all of them."""
+        if at is None and rows is None:
+            return None
+        if at is not None and rows is not None:
+            raise ValueError("at (points) and rows (candidate indices) are two ways to ask: give one of them")
+        queries = self._set.at(at) if rows is None else self._set.indices(rows, axes=(1, 2))
+        if queries.ndim == 2 and queries.shape[0] != len(chosen):
+            raise ValueError(f"rows must have {len(chosen)} rows, one per design, got {queries.shape[0]}")
+        return self._backend.xp.broadcast_to(queries, (len(chosen), queries.shape[-1]))
 
 
 def _not_finite(_: float) -> Exception:
     return ValueError("targets must be finite, got NaN or infinity")
-
-
-def _whole_numbers(values: Any, name: str) -> Any:
-    host = to_numpy(values) if hasattr(values, "shape") else np.asarray(values)
-    if host.size == 0:
-        return host.astype(np.int64)
-    if host.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be whole numbers, got {host.dtype}")
-    return host.astype(np.int64)

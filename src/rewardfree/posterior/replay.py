@@ -63,9 +63,10 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     recordings: list[Any] = []  # all kept to the end: the pool that they share goes with the last of them
     done = 0
     while done < times:
+        # Room for what a round itself adds, for it may ask again after that.
         rows, fastest = int(lattice.counts.max()), int(growth.max())
-        length = -(-max(rows, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
-        rounds = min(times - done, (length - rows) // fastest + 1) if fastest else times - done
+        length = -(-max(rows + fastest, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
+        rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
         recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
         try:
             recordings.append(_recorded(lattice, step, recording, growth, pool))

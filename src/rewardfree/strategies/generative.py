@@ -45,10 +45,9 @@ def uncertainty_path(
     model: Model, candidates: Array, queries: Sequence[int], map_after: Sequence[int] = ()
 ) -> UncertaintyPath:
     """Make the queries one by one and watch sigma; `map_after` says after which ones to keep all of it."""
-    if any(not 0 <= n <= len(queries) for n in map_after):
-        raise ValueError(
-            f"map_after must lie in 0..{len(queries)}, the number of queries, got {list(map_after)}"
-        )
+    moments = [count(n, "map_after", at_least=0) for n in map_after]
+    if any(n > len(queries) for n in moments):
+        raise ValueError(f"map_after must lie in 0..{len(queries)}, the number of queries, got {moments}")
     lattice = model.lattice(candidates, capacity=max(len(queries), 1))
     at_query, largest, gain, maps = [], [], [], {}
     with one_blas_thread():
@@ -56,9 +55,9 @@ def uncertainty_path(
             std = to_numpy(lattice.std())[0]
             largest.append(std.max())
             gain.append(float(lattice.information_gain()[0]))
-            if i in map_after:
+            if i in moments:
                 maps[i] = std
             if i < len(queries):
-                at_query.append(float(lattice.std([queries[i]])[0, 0]))
+                at_query.append(float(lattice.std(rows=[queries[i]])[0, 0]))
                 lattice.append(None, [queries[i]])
     return UncertaintyPath(np.array(at_query), np.array(largest), np.array(gain), maps)
