@@ -14,9 +14,10 @@ import gpu_batch
 import growth
 import import_time
 import loop_vs_scikit_learn
+import tiles
 from table import show
 
-PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time]
+PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles]
 
 
 def main() -> None:

@@ -242,3 +242,22 @@ def test_memory_does_not_pile_up_over_repeats(torch, device):
         del lattice
         held.append(torch.cuda.memory_reserved() if device == "cuda" else 0)
     assert max(held) <= 1.5 * held[0]
+
+
+def test_recorded_rounds_may_append_twice_and_ask_in_between(torch, device):
+    z = points(60)
+
+    def run(lattice, argmax):
+        def step():
+            lattice.append(None, argmax(lattice.std()))
+            lattice.append(None, argmax(lattice.std() * lattice.candidates[:, 0]))
+
+        lattice.repeat(step, 20)
+        return lattice
+
+    plain = run(rf.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=3), lambda s: np.argmax(s, axis=-1))
+    on_device = rf.Lattice(rf.Matern(1.5, 0.3), torch.tensor(z, device=device), ridge=0.2, designs=3)
+    other = run(on_device, lambda s: torch.argmax(s, dim=-1))
+    np.testing.assert_array_equal(other.counts, [40] * 3)
+    np.testing.assert_allclose(other.std().cpu(), plain.std(), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(other.indices(2), plain.indices(2))
