@@ -40,7 +40,7 @@ bench: install
 # Needs uv on the PATH. The lock file names no index: it works with whichever one pip is set up for.
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--no-emit-index-url --extra dev --upgrade pyproject.toml --output-file requirements/dev.txt
+		--extra dev --upgrade pyproject.toml --output-file requirements/dev.txt
 
 clean:
 	rm -rf .venv .venv.lock out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -169,6 +169,7 @@ def test_every_question_works_with_one_thread():
         assert seen[-1] == {1}
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # newer Pythons warn of any thread at all
 def test_a_forked_child_starts_afresh():
     """The parent is inside a block of its own thread when it forks; the child must not wait for it."""
     with rf.one_blas_thread():
