@@ -53,7 +53,7 @@ def demo(
 ) -> None:
     """Show the engine at work: a query plan, and a picture of the uncertainty it leaves.
 
-    Example: `rewardfree demo --out /tmp/demo`
+    Example: `rewardfree demo --out demo`
     """
     for line in demonstration.run(out, side=30 if quick else 100, queries=40 if quick else 160):
         typer.echo(line)
