@@ -60,7 +60,7 @@ def with_copies(n=12, d=3):
     return np.concatenate([x, x[:4]])
 
 
-def close(got, expected, atol, rtol=0.0):
+def assert_close(got, expected, atol, rtol=0.0):
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=atol)
 
 
@@ -73,21 +73,21 @@ AGAINST_SKLEARN = 1e-12
 @pytest.mark.parametrize("lengthscale", LENGTHS)
 def test_squared_exponential_agrees_with_sklearn(lengthscale):
     x, y = points(20), points(15, seed=1)
-    close(rf.SquaredExponential(lengthscale)(x, y), sk.RBF(lengthscale)(x, y), AGAINST_SKLEARN)
+    assert_close(rf.SquaredExponential(lengthscale)(x, y), sk.RBF(lengthscale)(x, y), AGAINST_SKLEARN)
 
 
 @pytest.mark.parametrize("lengthscale", LENGTHS)
 @pytest.mark.parametrize("nu", [*CLOSED, *GENERAL, math.inf])
 def test_matern_agrees_with_sklearn(nu, lengthscale):
     x, y = points(20), points(15, seed=1)
-    close(rf.Matern(nu, lengthscale)(x, y), sk.Matern(lengthscale, nu=nu)(x, y), AGAINST_SKLEARN)
+    assert_close(rf.Matern(nu, lengthscale)(x, y), sk.Matern(lengthscale, nu=nu)(x, y), AGAINST_SKLEARN)
 
 
 @pytest.mark.parametrize("nu", CLOSED)
 def test_matern_closed_form_is_the_limit_of_its_neighbours(nu):
     # |dM/dnu| < 1 on these points, so moving nu by 1e-9 moves M by less than 1e-9.
     x = points(20)
-    close(rf.Matern(nu)(x), rf.Matern(nu + 1e-9)(x), atol=1e-9)
+    assert_close(rf.Matern(nu)(x), rf.Matern(nu + 1e-9)(x), atol=1e-9)
 
 
 @pytest.mark.parametrize("lengthscale", LENGTHS)
@@ -104,7 +104,7 @@ def test_matern_approaches_the_squared_exponential_like_one_over_nu(nu):
     r = np.linspace(0.0, 6.0, 61)
     limit = np.exp(-0.5 * r**2)
     got = rf.Matern(nu)(r[:, None], [[0.0]])[:, 0]
-    close(nu * (got - limit), limit * (r**4 / 8 - r**2 / 2), atol=1.0 / nu + 1e-15 * nu)
+    assert_close(nu * (got - limit), limit * (r**4 / 8 - r**2 / 2), atol=1.0 / nu + 1e-15 * nu)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_matern_approaches_the_squared_exponential_like_one_over_nu(nu):
 def test_anisotropic_is_isotropic_on_rescaled_points(make):
     # The same divisions in the same order: one ulp of slack.
     x, y, lengths = points(20), points(15, seed=1), (0.5, 1.3, 3.0)
-    close(make(lengths)(x, y), make(1.0)(x / lengths, y / lengths), atol=3e-16)
+    assert_close(make(lengths)(x, y), make(1.0)(x / lengths, y / lengths), atol=3e-16)
 
 
 @pytest.mark.parametrize("kernel", [rf.SquaredExponential(), rf.Matern(0.5), rf.Matern(2.5), rf.Matern(0.7)])
 def test_close_points_keep_their_digits_far_from_the_origin(kernel):
     # 2^-20 is exact beside 1000, and so is the distance; |x|^2 + |y|^2 - 2 x.y would lose most of it.
     far = kernel([[1000.0]], [[1000.0 + 2.0**-20]])
-    close(far, kernel([[0.0]], [[2.0**-20]]), atol=2e-16)
+    assert_close(far, kernel([[0.0]], [[2.0**-20]]), atol=2e-16)
 
 
 # --- neural tangent kernel ---
@@ -173,7 +173,7 @@ def test_neural_tangent_agrees_with_quadrature(depth, bias):
         for j in range(i):
             value = tangent_by_quadrature(x[i], x[j], depth, bias) / math.sqrt(norms[i] * norms[j])
             expected[i, j] = expected[j, i] = value
-    close(rf.NeuralTangent(depth, bias)(x), expected, atol=1e-11)
+    assert_close(rf.NeuralTangent(depth, bias)(x), expected, atol=1e-11)
 
 
 def finite_tangent(x, depth, bias, width, rng):
@@ -241,18 +241,18 @@ def test_neural_tangent_moves_with_the_length_of_a_point():
 
 def test_linear_is_the_dot_product():
     x, y = points(20), points(15, seed=1)
-    close(rf.Linear()(x, y), x @ y.T, atol=1e-14)  # three terms of size below 10
+    assert_close(rf.Linear()(x, y), x @ y.T, atol=1e-14)  # three terms of size below 10
 
 
 def test_linear_divides_by_its_lengthscales_and_adds_its_bias():
     x, y, lengths = points(20), points(15, seed=1), np.array([0.5, 1.0, 3.0])
     expected = x @ np.diag(lengths**-2.0) @ y.T + 0.2
-    close(rf.Linear(lengths, bias=0.2)(x, y), expected, atol=1e-13)  # three terms of size below 40
+    assert_close(rf.Linear(lengths, bias=0.2)(x, y), expected, atol=1e-13)  # three terms of size below 40
 
 
 def test_linear_agrees_with_sklearn():
     x, y = points(20), points(15, seed=1)
-    close(rf.Linear(bias=0.25)(x, y), sk.DotProduct(sigma_0=0.5)(x, y), atol=1e-14)
+    assert_close(rf.Linear(bias=0.25)(x, y), sk.DotProduct(sigma_0=0.5)(x, y), atol=1e-14)
 
 
 def test_delta_is_the_identity_on_distinct_points():
@@ -276,14 +276,14 @@ def test_delta_tells_neighbouring_floats_apart():
 def test_kernel_is_symmetric(kernel):
     # Addition and multiplication commute in floating point, so the two orders agree to the last bit or two.
     x, y = with_copies(), points(9, seed=1)
-    close(kernel(x, y), kernel(y, x).T, atol=1e-15, rtol=1e-15)
-    close(kernel(x), kernel(x).T, atol=1e-15, rtol=1e-15)
+    assert_close(kernel(x, y), kernel(y, x).T, atol=1e-15, rtol=1e-15)
+    assert_close(kernel(x), kernel(x).T, atol=1e-15, rtol=1e-15)
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=named)
 def test_diag_is_the_diagonal(kernel):
     x = with_copies()
-    close(kernel.diag(x), np.diagonal(kernel(x)), atol=1e-15, rtol=1e-15)
+    assert_close(kernel.diag(x), np.diagonal(kernel(x)), atol=1e-15, rtol=1e-15)
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=named)
@@ -322,7 +322,7 @@ def test_float32_stays_float32_and_near_float64(kernel):
     got = kernel(x, y)
     assert got.dtype == np.float32
     assert kernel.diag(x).dtype == np.float32
-    close(got, kernel(x.astype(np.float64), y.astype(np.float64)), atol=2e-6, rtol=2e-6)
+    assert_close(got, kernel(x.astype(np.float64), y.astype(np.float64)), atol=2e-6, rtol=2e-6)
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=named)
@@ -337,7 +337,7 @@ def test_strict_arrays_give_what_numpy_gives(kernel, dtype):
     ]:
         assert isinstance(got, type(strict_x))
         assert got.dtype == strict_x.dtype
-        close(np.asarray(got), expected, atol=1e-15, rtol=1e-15)
+        assert_close(np.asarray(got), expected, atol=1e-15, rtol=1e-15)
 
 
 SMALL = [
@@ -454,8 +454,8 @@ def test_kernel_is_positive_semidefinite(kernel, x):
 def test_composition_is_positive_semidefinite_and_symmetric(kernel, x):
     matrix = kernel(x)
     assert smallest_eigenvalue(matrix) >= -1e-10 * len(x)
-    close(matrix, matrix.T, atol=1e-14, rtol=1e-14)
-    close(kernel.diag(x), np.diagonal(matrix), atol=1e-14, rtol=1e-14)
+    assert_close(matrix, matrix.T, atol=1e-14, rtol=1e-14)
+    assert_close(kernel.diag(x), np.diagonal(matrix), atol=1e-14, rtol=1e-14)
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
@@ -488,8 +488,8 @@ A, B, C = rf.Matern(1.5, 0.7), rf.NeuralTangent(2, 0.1), rf.Linear(bias=0.3)
 def test_kernels_add_multiply_and_scale(kernel, formula):
     x, y = points(8), points(6, seed=1)
     # Values are below 100 and go through a handful of operations.
-    close(kernel(x, y), formula(A(x, y), B(x, y), C(x, y)), atol=1e-13)
-    close(kernel.diag(x), formula(A.diag(x), B.diag(x), C.diag(x)), atol=1e-13)
+    assert_close(kernel(x, y), formula(A(x, y), B(x, y), C(x, y)), atol=1e-13)
+    assert_close(kernel.diag(x), formula(A.diag(x), B.diag(x), C.diag(x)), atol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -508,8 +508,8 @@ def test_kernels_add_multiply_and_scale(kernel, formula):
 def test_sklearn_kernels_join_in(kernel, formula):
     x, y = points(8), points(6, seed=1)
     s = sk.RBF(0.7)
-    close(kernel(x, y), formula(A(x, y), s(x, y)), atol=1e-15)
-    close(kernel.diag(x), formula(A.diag(x), s.diag(x)), atol=1e-15)
+    assert_close(kernel(x, y), formula(A(x, y), s(x, y)), atol=1e-15)
+    assert_close(kernel.diag(x), formula(A.diag(x), s.diag(x)), atol=1e-15)
 
 
 def test_adding_a_delta_adds_to_the_diagonal():

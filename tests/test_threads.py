@@ -171,12 +171,38 @@ def test_every_question_works_with_one_thread():
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # newer Pythons warn of any thread at all
 def test_a_forked_child_starts_afresh():
-    """The parent is inside a block of its own thread when it forks; the child must not wait for it."""
+    """It leaves the block in which its parent forked, and can open and leave others."""
     with rf.one_blas_thread():
         child = os.fork()
-        if child == 0:
-            with rf.one_blas_thread():
-                os._exit(0 if threads() == {1} else 1)
+        held = threads()
+    after = threads()
+    if child == 0:
+        with rf.one_blas_thread():
+            again = threads()
+        os._exit(0 if (held, after, again, threads()) == ({1}, {2}, {1}, {2}) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_the_threads_it_lost():
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with rf.one_blas_thread():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        before = threads()
+        with rf.one_blas_thread():
+            again = threads()
+        os._exit(0 if (before, again, threads()) == ({2}, {1}, {2}) else 1)
+    leave.set()
+    thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -68,11 +68,14 @@ def install():
 
 
 def main():
-    # Two makes at once: the second waits here, then finds the stamp and has nothing to do.
-    with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if installed() != fingerprint():
-            install()
+    try:
+        # Two makes at once: the second waits here, then finds the stamp and has nothing to do.
+        with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if installed() != fingerprint():
+                install()
+    except (OSError, subprocess.CalledProcessError) as problem:
+        sys.exit("make install: cannot set up .venv in %s: %s" % (ROOT, problem))
 
 
 main()

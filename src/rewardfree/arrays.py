@@ -24,6 +24,23 @@ def to_numpy(values: Array) -> Any:
     return np.asarray(values.detach().cpu() if array_api_compat.is_torch_array(values) else values)
 
 
+def float_dtype(dtype: Any) -> Any:
+    """`dtype` as NumPy's float64 or float32; nothing else will do."""
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
+    return known
+
+
+def cast(values: Any, dtype: Any) -> Any:
+    """`values` as NumPy of that type, uncopied if they are; overflow gives infinity, to be refused."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values, dtype)
+
+
 def as_array(values: Any, name: str) -> Array:
     """`values` as a real floating array; lists and integers become NumPy float64."""
     if not array_api_compat.is_array_api_obj(values):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -405,10 +405,10 @@ def _scaled_columns(
         yield x[:, axis] / length, y[:, axis] / length
 
 
-def _lengthscale(value: float | Sequence[float]) -> float | tuple[float, ...]:
+def _lengthscale(value: Any) -> float | tuple[float, ...]:
     """A positive float, or a tuple of them: one per dimension."""
     try:
-        given = tuple(value)  # type: ignore[arg-type]
+        given = tuple(value)
     except TypeError:
         return positive(value, "lengthscale")
     lengths = tuple(positive(length, "lengthscale") for length in given)

@@ -16,6 +16,7 @@ _lock = threading.Lock()
 _inside = 0  # how many blocks are open, in all threads: the first sets the limit, the last one lifts it
 _limit: Any = None
 _owner: threading.Thread | None = None  # who set it
+_here = threading.local()  # .depth: how many of the open blocks are this thread's
 
 
 @lru_cache(maxsize=1)
@@ -28,9 +29,9 @@ def _libraries() -> Any:
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread inside a `with` block.
 
-    The engine's products are long and thin: they wait for memory, and a second thread only adds
-    synchronisation. Every posterior does this by itself, per call, so importing rewardfree changes nothing.
-    The limit is the process's: other threads see it meanwhile. torch has threads of its own, left alone.
+    The engine's products are long and thin, and gain nothing from a second thread: give it to another run.
+    Every posterior does this by itself, per call, so importing rewardfree changes nothing. The limit is the
+    process's: other threads see it meanwhile. torch has threads of its own, left alone.
     """
     global _inside, _limit, _owner
     with _lock:
@@ -38,25 +39,34 @@ def one_blas_thread() -> Iterator[None]:
             _limit, _owner = _libraries().limit(limits=1, user_api="blas"), threading.current_thread()
             _limit.__enter__()
         _inside += 1
+        _here.depth = getattr(_here, "depth", 0) + 1
     try:
         yield
     finally:
         with _lock:
             _inside -= 1
+            _here.depth -= 1
             if _inside == 0:
-                if _owner is not threading.current_thread():
-                    _let_any_thread_set_limits()
-                _limit.__exit__(None, None, None)
+                _lift()
 
 
-def _forget_the_parent() -> None:
-    """A forked child has none of its parent's threads, so no block of theirs is open in it."""
+def _lift() -> None:
+    if _owner is not threading.current_thread():
+        _let_any_thread_set_limits()
+    _limit.__exit__(None, None, None)
+
+
+def _forget_other_threads() -> None:
+    """A forked child has only the thread that forked: blocks of the others are not open in it."""
     global _lock, _inside
-    _lock, _inside = threading.Lock(), 0
+    open_before, _lock = _inside, threading.Lock()
+    _inside = getattr(_here, "depth", 0)
+    if open_before and not _inside:
+        _lift()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_the_parent)
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def _let_any_thread_set_limits() -> None:

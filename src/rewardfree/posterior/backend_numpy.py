@@ -8,11 +8,11 @@ from typing import Any
 import array_api_compat.numpy
 import numpy as np
 
-from rewardfree.arrays import Array
+from rewardfree.arrays import Array, cast, float_dtype
 from rewardfree.posterior.backend import Places, Selection, no_room
 
-#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. Its rows lie end to end: a product
-#: streams a tile in order, and is small enough for the BLAS to skip its packing copy (see docs/engine.md).
+#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end, and
+#: the products of one tile after the other were measured faster than whole rows (benchmarks/tiles.py).
 TILE_BYTES = 320
 
 
@@ -25,16 +25,10 @@ class NumpyBackend:
     replays = False
 
     def __init__(self, dtype: Any) -> None:
-        try:
-            self.dtype = np.dtype(dtype)
-        except TypeError:
-            raise ValueError(f"dtype must be float64 or float32, got {dtype!r}") from None
-        if self.dtype not in (np.float64, np.float32):
-            raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
+        self.dtype = float_dtype(dtype)
 
     def array(self, values: Any) -> Array:
-        with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused after this
-            return np.asarray(values, self.dtype)
+        return cast(values, self.dtype)
 
     def own(self, values: Any) -> Array:
         copy = self.array(values).copy()

@@ -95,9 +95,8 @@ class TorchBackend:
         found = torch.stack([worst for worst, _ in self._checks.values()]).tolist()
         for value, (worst, error) in zip(found, self._checks.values(), strict=True):
             if not value >= 0.0:
-                if (
-                    not self.deferred
-                ):  # a deferred one came too late: the lattice is spoilt, and goes on to say so
+                # Deferred, it came too late: the lattice is spoilt, and has to say so every time.
+                if not self.deferred:
                     worst.zero_()
                 raise error(value)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, get_lapack_funcs
 
-from rewardfree.arrays import Array, as_array, check_finite, positive
+from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, positive
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
@@ -29,9 +29,7 @@ class Design:
     def __init__(self, kernel: Kernel, *, ridge: float, dtype: Any = np.float64) -> None:
         self.kernel = as_kernel(kernel)
         self.ridge = positive(ridge, "ridge")
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in (np.float64, np.float32):
-            raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
+        self.dtype = float_dtype(dtype)
         self._points = np.empty((0, 0), self.dtype)  # (capacity, d), the first n rows in use
         self._packed = np.empty(0, self.dtype)  # C, rows concatenated
         self._count = 0
@@ -58,15 +56,16 @@ class Design:
         points = self._checked(points, "points")
         if len(points) == 0:
             return
+        prior = max(self._prior, float(self.kernel._at(points).max()))
         with one_blas_thread():
-            rows, pivots = self._new_rows(points)
+            rows, pivots = self._new_rows(points, prior)
         self._reserve(points)
         n = self._count
         for i, row in enumerate(rows, start=n):
             self._packed[_packed_size(i) : _packed_size(i + 1)] = row[: i + 1]
         self._points[n : n + len(points)] = points
         self._count = n + len(points)
-        self._prior = max(self._prior, float(self.kernel._at(points).max()))
+        self._prior = prior
         self._gain += float(np.sum(np.log(pivots.astype(np.float64) / math.sqrt(self.ridge))))
 
     def mean(self, targets: Array, at: Array) -> Array:
@@ -77,7 +76,7 @@ class Design:
                 f"targets must have shape ({self._count},) or ({self._count}, c), one per point in the "
                 f"order of extend, got {tuple(targets.shape)}"
             )
-        targets = self._cast(targets)
+        targets = cast(targets, self.dtype)
         check_finite(targets, "targets")
         at = self._checked(at, "at")
         columns = targets.reshape(self._count, -1 if self._count else 1)
@@ -112,17 +111,13 @@ class Design:
         points = as_array(points, name)
         if not isinstance(points, np.ndarray):
             raise ValueError(f"a Design takes NumPy arrays, {name} is {type(points)}")
-        return self.kernel.checked(self._cast(points), name, like=self._used() if self._count else None)
-
-    def _cast(self, values: Any) -> Any:
-        """`values` in this design's type; what overflows becomes infinite, and is refused after this."""
-        with np.errstate(over="ignore"):
-            return np.asarray(values).astype(self.dtype, copy=False)
+        like = self._used() if self._count else None
+        return self.kernel.checked(cast(points, self.dtype), name, like)
 
     def _used(self) -> Any:
         return self._points[: self._count]
 
-    def _new_rows(self, points: Any) -> tuple[Any, Any]:
+    def _new_rows(self, points: Any, prior: float) -> tuple[Any, Any]:
         """The rows (p, n+p) that the new points add to C, and their pivots (p,)."""
         p, n = len(points), self._count
         rows = np.zeros((p, n + p), self.dtype)
@@ -132,7 +127,6 @@ class Design:
             rows[:, :n] = self._whiten(self.kernel.between(points, self._used()), factor)
             schur = schur - rows[:, :n] @ rows[:, :n].T
         diagonal = np.einsum("ii->i", schur)  # a view
-        prior = max(self._prior, float(self.kernel._at(points).max()))
         diagonal[:] = self._clipped(diagonal, prior, n + p) + self.ridge
         try:
             rows[:, n:] = cholesky(schur, lower=True, check_finite=False)
@@ -183,7 +177,8 @@ class Design:
             return
         capacity = max(need, 2 * len(self._points), 16)
         grown = np.empty((capacity, points.shape[1]), self.dtype)
-        grown[: self._count] = self._used() if self._count else grown[:0]
+        if self._count:
+            grown[: self._count] = self._used()
         packed = np.empty(_packed_size(capacity), self.dtype)
         used = _packed_size(self._count)
         packed[:used] = self._packed[:used]

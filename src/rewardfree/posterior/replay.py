@@ -62,23 +62,24 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     pool = torch.cuda.graph_pool_handle()
     recordings: list[Any] = []  # all kept to the end: the pool that they share goes with the last of them
     done = 0
-    while done < times:
-        # Room for what a round itself adds, for it may ask again after that.
-        rows, fastest = int(lattice.counts.max()), int(growth.max())
-        length = -(-max(rows + fastest, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
-        rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
-        recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
-        try:
+    try:
+        while done < times:
+            # Room for what a round itself adds, for it may ask again after that.
+            rows, fastest = int(lattice.counts.max()), int(growth.max())
+            length = -(-max(rows + fastest, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
+            rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
+            recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
             recordings.append(_recorded(lattice, step, recording, growth, pool))
-        except torch.OutOfMemoryError:
-            break
-        for _ in range(rounds):
-            recordings[-1].replay()
-        lattice._counts += growth * rounds
-        done += rounds
-    torch.cuda.synchronize()  # the recordings must not go while they play
-    recordings.clear()
-    torch.cuda.empty_cache()  # torch keeps their pool otherwise, and cannot give it back during a recording
+            for _ in range(rounds):
+                recordings[-1].replay()
+            lattice._counts += growth * rounds
+            done += rounds
+    except torch.OutOfMemoryError:
+        return done
+    finally:
+        torch.cuda.synchronize()  # the recordings must not go while they play
+        recordings.clear()
+        torch.cuda.empty_cache()  # or torch keeps their pool, and cannot give it back during a recording
     return done
 
 
