@@ -12,7 +12,7 @@ import array_api_compat
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.ties import argmax_lowest
+from rewardfree.ties import argmax_tied
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def on_lattice(setting: Setting, device="cpu", dtype="float64") -> Outcome:
             q = own[h][runs, 0, state[:, :1]]
             if h < H - 1:
                 q = xp.concat([q, others[h][runs, targets[:, : H - 1 - h], state[:, 1:]]], axis=1)
-            z = state * A + argmax_lowest(clip(q))
+            z = state * A + argmax_tied(clip(q))
             below = cumulative[z] <= draws[:, h:, h][:, :, None]
             following = xp.count_nonzero(below[:, :, :-1], axis=-1)
             chosen[:, h, now], seen[:, h, now] = z[:, :1], following[:, :1]
@@ -152,7 +152,7 @@ def on_scikit_learn(setting: Setting) -> Outcome:
                 value = q[h].max(axis=1)
             state = setting.start
             for h in range(target + 1):
-                at = state * A + int(argmax_lowest(q[h][state]))
+                at = state * A + int(argmax_tied(q[h][state]))
                 following = int(np.count_nonzero(cumulative[at, :-1] <= uniforms[n, 0, target, h]))
                 if h == target:
                     chosen[0, h, n], seen[0, h, n] = at, following

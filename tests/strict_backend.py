@@ -13,6 +13,8 @@ import numpy as np
 class StrictBackend:
     xp = xp
     out_of_memory = (MemoryError,)
+    not_positive_definite = (np.linalg.LinAlgError,)
+    block_designs = None
     deferred = replays = False
 
     def array(self, values):

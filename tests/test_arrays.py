@@ -18,7 +18,7 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.ties import RELATIVE, argmax_lowest
+from rewardfree.ties import RELATIVE, argmax_tied
 
 NAMESPACES = [np, array_api_strict]
 
@@ -235,7 +235,7 @@ def test_count_refuses_fractions_text_truth_values_and_too_few(value, at_least):
         count(value, "depth", at_least)
 
 
-# --- argmax_lowest ---
+# --- argmax_tied ---
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_count_refuses_fractions_text_truth_values_and_too_few(value, at_least):
 )
 @pytest.mark.parametrize("xp", NAMESPACES)
 def test_ties_go_to_the_lowest_index(xp, values, winner):
-    assert int(argmax_lowest(xp.asarray(values, dtype=xp.float64))) == winner
+    assert int(argmax_tied(xp.asarray(values, dtype=xp.float64))) == winner
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_ties_go_to_the_lowest_index(xp, values, winner):
 @pytest.mark.parametrize("xp", NAMESPACES)
 def test_float32_ties_are_exact_ties(xp, values, winner):
     # One ulp of float32 is 1.2e-7, far more than the tie width of 1e-12.
-    assert int(argmax_lowest(xp.asarray(values, dtype=xp.float32))) == winner
+    assert int(argmax_tied(xp.asarray(values, dtype=xp.float32))) == winner
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 3, 5), (0, 5)])
 def test_batch_axes_are_kept(shape):
     values = np.random.default_rng(0).integers(0, 3, shape).astype(float)
-    winners = argmax_lowest(values)
+    winners = argmax_tied(values)
     assert winners.shape == shape[:-1]
     # Whole numbers tie exactly or not at all, and NumPy's argmax takes the first.
     np.testing.assert_array_equal(winners, np.argmax(values, axis=-1))
@@ -287,7 +287,7 @@ def test_batch_axes_are_kept(shape):
 
 def test_each_row_of_a_batch_has_its_own_tie_width():
     values = np.array([[1.0, 1.0 + 1e-9], [1e6, 1e6 + 1e-9]])
-    assert argmax_lowest(values).tolist() == [1, 0]
+    assert argmax_tied(values).tolist() == [1, 0]
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
@@ -295,7 +295,7 @@ def test_each_row_of_a_batch_has_its_own_tie_width():
 def test_winner_is_the_first_within_the_tie_width(values):
     largest = max(values)
     expected = next(i for i, value in enumerate(values) if value >= largest - RELATIVE * abs(largest))
-    assert int(argmax_lowest(np.array(values))) == expected
+    assert int(argmax_tied(np.array(values))) == expected
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
@@ -305,4 +305,4 @@ def test_winner_is_the_first_within_the_tie_width(values):
 def test_rounding_noise_does_not_move_the_winner(values, noise):
     clean = np.array(values, dtype=float)
     noisy = clean * (1.0 + 2e-16 * np.array(noise[: len(values)]))
-    assert int(argmax_lowest(noisy)) == int(argmax_lowest(clean))
+    assert int(argmax_tied(noisy)) == int(argmax_tied(clean))

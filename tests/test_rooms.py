@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rewardfree"
-SMALL = ["arrays", "threads", "special", "ties"]
+SMALL = ["arrays", "threads", "special", "ties", "streams", "files", "progress"]
 ENGINE = [
-    *SMALL, "kernels", "posterior", "model", "streams", "worlds", "rewards", "data", "strategies", "planning",
-    "evaluation",
+    *SMALL, "kernels", "posterior", "model", "presets", "budget", "worlds", "rewards", "data", "regressions",
+    "strategies", "planning", "evaluation",
 ]  # fmt: skip
 ORDER = [*ENGINE, "theory", "certificates", "diagnostics", "experiments", "report", "cli"]
 FRONT = "__init__"  # the package's own __init__.py: it gathers names, so it may import any room

@@ -1,5 +1,8 @@
 """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
 
+from rewardfree.data import Transitions
+from rewardfree.evaluation import Description, Gap, describe, gap, optimal_value, policy_value
+from rewardfree.experiments import Curve, learning_curves
 from rewardfree.kernels import (
     Delta,
     Kernel,
@@ -12,26 +15,67 @@ from rewardfree.kernels import (
     Sum,
 )
 from rewardfree.model import Model
+from rewardfree.planning import Mean, Optimistic, Pessimistic, Plan, plan, plan_many, plan_runs
 from rewardfree.posterior import Design, Lattice, Posterior
-from rewardfree.strategies import query_plan, uncertainty_path
+from rewardfree.presets import Preset
+from rewardfree.strategies import (
+    Generative,
+    GreedyMaxVariance,
+    Online,
+    Qiu,
+    Uniform,
+    explore,
+    explore_many,
+    query_plan,
+    uncertainty_path,
+)
 from rewardfree.threads import one_blas_thread
+from rewardfree.worlds import FiniteWorld, corridor_world, rkhs_world, sharpened_world
 
 __all__ = [
+    "Curve",
     "Delta",
+    "Description",
     "Design",
+    "FiniteWorld",
+    "Gap",
+    "Generative",
+    "GreedyMaxVariance",
     "Kernel",
     "Lattice",
     "Linear",
     "Matern",
+    "Mean",
     "Model",
     "NeuralTangent",
+    "Online",
+    "Optimistic",
+    "Pessimistic",
+    "Plan",
     "Posterior",
+    "Preset",
     "Product",
+    "Qiu",
     "Scaled",
     "SquaredExponential",
     "Sum",
+    "Transitions",
+    "Uniform",
+    "corridor_world",
+    "describe",
+    "explore",
+    "explore_many",
+    "gap",
+    "learning_curves",
     "one_blas_thread",
+    "optimal_value",
+    "plan",
+    "plan_many",
+    "plan_runs",
+    "policy_value",
     "query_plan",
+    "rkhs_world",
+    "sharpened_world",
     "uncertainty_path",
 ]
 __version__ = "0.1.0"

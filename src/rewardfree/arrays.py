@@ -24,6 +24,15 @@ def to_numpy(values: Array) -> Any:
     return np.asarray(values.detach().cpu() if array_api_compat.is_torch_array(values) else values)
 
 
+def clip(values: Array, low: float, high: float) -> Array:
+    """min(max(values, low), high); the standard's own clip is many times slower in loops."""
+    if type(values) is np.ndarray:
+        return np.minimum(np.maximum(values, low), high)
+    if array_api_compat.is_torch_array(values):
+        return values.clamp(low, high)
+    return namespace(values).clip(values, low, high)
+
+
 def float_dtype(dtype: Any) -> Any:
     """`dtype` as NumPy's float64 or float32; nothing else will do."""
     try:

@@ -44,6 +44,11 @@ class Kernel(ABC):
         """Whether values are computed on the CPU and moved, whatever the arrays are."""
         return False
 
+    @property
+    def mirrored(self) -> bool:
+        """Whether turning the sign of any coordinate of x - y changes nothing; False if unknown."""
+        return False
+
     def __call__(self, x: Array, y: Array | None = None) -> Array:
         """The (n,m) matrix of k(x_i, y_j); `y` defaults to `x`."""
         x = self.checked(x, "x")
@@ -105,6 +110,10 @@ class _Stationary(Kernel):
     """A function of the scaled distance r(x, y) = |(x - y)/lengthscale|, 1 at r = 0."""
 
     lengthscale: float | tuple[float, ...]
+
+    @property
+    def mirrored(self) -> bool:
+        return True
 
     @abstractmethod
     def _correlation(self, square: Array) -> Array:
@@ -259,6 +268,10 @@ class Linear(Kernel):
 class Delta(Kernel):
     """k(x, y) = 1 if x = y, else 0: every point for itself, the tabular case."""
 
+    @property
+    def mirrored(self) -> bool:
+        return True
+
     def _between(self, x: Array, y: Array) -> Array:
         xp = namespace(x, y)
         equal = x[:, 0][:, None] == y[:, 0][None, :]
@@ -281,6 +294,10 @@ class _Pair(Kernel):
     @property
     def cpu_only(self) -> bool:
         return self.left.cpu_only or self.right.cpu_only
+
+    @property
+    def mirrored(self) -> bool:
+        return self.left.mirrored and self.right.mirrored
 
     def _check(self, points: Array, name: str) -> None:
         self.left._check(points, name)
@@ -322,6 +339,10 @@ class Scaled(Kernel):
     @property
     def cpu_only(self) -> bool:
         return self.kernel.cpu_only
+
+    @property
+    def mirrored(self) -> bool:
+        return self.kernel.mirrored
 
     def _check(self, points: Array, name: str) -> None:
         self.kernel._check(points, name)

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from rewardfree.arrays import Array, namespace
+from typing import Literal, TypeAlias
+
+from rewardfree.arrays import Array, clip, namespace
 
 #: Values within this fraction of the largest are ties: rounding must not decide between machines.
 RELATIVE = 1e-12
 
+#: Who wins among ties: the lowest index, or one drawn at random.
+Ties: TypeAlias = Literal["lowest", "random"]
 
-def argmax_lowest(values: Array) -> Array:
-    """Along the last axis, the lowest index whose value is within a relative 1e-12 of the largest."""
+
+def check_ties(ties: str) -> None:
+    if ties not in ("lowest", "random"):
+        raise ValueError(f'ties must be "lowest" or "random", got {ties!r}')
+
+
+def argmax_tied(values: Array, uniform: Array | None = None) -> Array:
+    """Along the last axis, the lowest index whose value is within a relative 1e-12 of the largest.
+
+    With uniform random numbers (...), one of these indices at random.
+    """
     xp = namespace(values)
     largest = xp.max(values, axis=-1, keepdims=True)
-    # argmax of a 0/1 array is the first 1.
     tied = (values >= largest - RELATIVE * xp.abs(largest)) | (values == largest)  # the latter for infinity
-    return xp.argmax(xp.astype(tied, xp.int32), axis=-1)
+    return _pick(tied, uniform)
+
+
+def best_of_clipped(
+    values: Array, low: float, high: float, uniform: Array | None = None
+) -> tuple[Array, Array]:
+    """The largest of clip(values, low, high) along the last axis, and `argmax_tied` of them.
+
+    The clip is monotone, so it is applied to the maximum alone; what it makes equal counts as tied.
+    """
+    xp = namespace(values)
+    largest = clip(xp.max(values, axis=-1), low, high)
+    reach = largest - RELATIVE * xp.abs(largest)
+    reach = xp.where(reach <= low, xp.full_like(reach, -float("inf")), reach)
+    return largest, _pick(values >= reach[..., None], uniform)
+
+
+def _pick(tied: Array, uniform: Array | None) -> Array:
+    """The first True along the last axis; or, with uniform numbers, one at random."""
+    xp = namespace(tied)
+    if uniform is not None:
+        rank = xp.cumulative_sum(xp.astype(tied, xp.int64), axis=-1)
+        wanted = xp.astype(xp.floor(uniform * rank[..., -1]), xp.int64)  # of 0 .. number of ties - 1
+        tied = rank > wanted[..., None]
+    return xp.argmax(xp.astype(tied, xp.int8), axis=-1)  # argmax of a 0/1 array is the first 1

@@ -1,7 +1,9 @@
-"""Posteriors of kernel ridge regression: where you looked, and what that leaves uncertain."""
+"""Exact kernel ridge regression that remembers where it looked and nothing else."""
 
+from rewardfree.posterior.backend import room_for
+from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.lattice import Lattice
-from rewardfree.posterior.protocol import Posterior
+from rewardfree.posterior.protocol import Posterior, Posteriors
 
-__all__ = ["Design", "Lattice", "Posterior"]
+__all__ = ["Bundle", "Design", "Lattice", "Posterior", "Posteriors", "room_for"]

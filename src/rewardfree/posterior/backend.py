@@ -90,6 +90,8 @@ class Backend(Protocol):
 
     xp: Any
     out_of_memory: tuple[type[BaseException], ...]
+    not_positive_definite: tuple[type[BaseException], ...]  # what its Cholesky factorisation raises
+    block_designs: int | None  # how many designs to extend at a time by several points; None: all
     deferred: bool  # whether `require` may answer later
     replays: bool  # whether `Lattice.repeat` can record a round and play it again
 
@@ -162,3 +164,13 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
     if not isinstance(candidates, np.ndarray):
         raise ValueError(f"candidates must be a NumPy array or a torch tensor, got {type(candidates)}")
     return NumpyBackend(candidates.dtype if dtype is None else dtype)
+
+
+def room_for(device: str) -> int:
+    """How many bytes of posteriors to hold at a time: what a core's caches and a machine's memory are kind
+    to, or half of what is free on a CUDA device."""
+    if device == "cpu":
+        return 2**30
+    from rewardfree.posterior.backend_torch import free_bytes
+
+    return free_bytes(device) // 2

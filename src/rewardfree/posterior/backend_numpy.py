@@ -21,6 +21,8 @@ class NumpyBackend:
 
     xp: Any = array_api_compat.numpy
     out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)
+    not_positive_definite: tuple[type[BaseException], ...] = (np.linalg.LinAlgError,)
+    block_designs: int | None = 1  # whose rows stay in the cache
     deferred = False
     replays = False
 

@@ -16,11 +16,20 @@ from rewardfree.posterior.backend import Places, Selection, no_room
 CHECKS_AT_ONCE = 256
 
 
+def free_bytes(device: str) -> int:
+    """Memory that is free on a CUDA device, with what torch keeps there for itself."""
+    free, _ = torch.cuda.mem_get_info(device)
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free + kept)
+
+
 class TorchBackend:
     """torch on one device."""
 
     xp: Any = array_api_compat.torch
     out_of_memory: tuple[type[BaseException], ...] = (torch.OutOfMemoryError, MemoryError)
+    not_positive_definite: tuple[type[BaseException], ...] = (torch.linalg.LinAlgError,)
+    block_designs: int | None = None
 
     def __init__(self, device: Any, dtype: Any) -> None:
         self.device = torch.device(device)

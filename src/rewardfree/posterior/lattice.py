@@ -9,7 +9,7 @@ row outstanding, and the next question computes it in the same pass over L as it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,9 @@ from rewardfree.threads import one_blas_thread
 
 #: The largest table of k(Z, Z) that a lattice keeps.
 TABLE_BYTES = 2**30
+#: So many points are added at once where they are known beforehand: enough to keep the processor busy with
+#: each row of L that it reads, few enough for their own rows to stay near it.
+BLOCK_POINTS = 16
 
 
 class Lattice:
@@ -108,8 +111,24 @@ class Lattice:
 
     def extend(self, points: Array) -> None:
         """Add the same points (p,d), each one a candidate, to every design."""
-        for index in to_numpy(self._set.at(points)):
-            self.append(None, np.full(len(self._counts), index))
+        indices = self._set.at(points)
+        self.extend_each(self._backend.xp.broadcast_to(indices, (len(self._counts), indices.shape[0])))
+
+    def extend_each(self, indices: Any) -> None:
+        """Add p points to every design at once: candidate indices (g,p). One pass over L serves them all."""
+        added = self._set.indices(indices, axes=(2,))
+        if added.shape[0] != len(self._counts):
+            raise ValueError(
+                f"indices must have {len(self._counts)} rows, one per design, got {added.shape[0]}"
+            )
+        with one_blas_thread():
+            for chosen, some in self._in_blocks(added):
+                # A block needs designs of one length.
+                if (self._counts[chosen.numbers] == self._counts[chosen.numbers[0]]).all():
+                    self._append_block(chosen, some)
+                else:
+                    for i in range(some.shape[1]):
+                        self._append(chosen, some[:, i])
 
     def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """k_n(q)^T (K_n + ridge I)^-1 y: targets (g,n) give (g,m), c columns (g,n,c) give (g,m,c).
@@ -193,6 +212,42 @@ class Lattice:
         self._outstanding[chosen.numbers] = True
         if self._recording:
             backend.add(self._recording.counts, chosen.index, 1)
+
+    def _in_blocks(self, added: Array) -> Iterator[tuple[Selection, Array]]:
+        """Designs, and points for them (g,p), in the pieces that the backend is best with."""
+        designs, points = self._backend.block_designs or added.shape[0], BLOCK_POINTS
+        g, p = added.shape
+        for first in range(0, g, designs):
+            chosen = self._select(slice(first, first + designs))
+            for start in range(0, p, points):
+                # min: the array API promises nothing for slices beyond the end.
+                yield chosen, added[first : min(first + designs, g), start : min(start + points, p)]
+
+    def _append_block(self, chosen: Selection, added: Array) -> None:
+        """Points (g,p) for designs of n points each: the rows of p appends, computed together."""
+        backend, xp, designs = self._backend, self._backend.xp, chosen.index
+        self._settle(chosen)
+        n, p = self._longest(chosen), added.shape[1]
+        self._reserve(n + p)
+        cross = self._transposed(self._rows.at(chosen, added, n))  # (g,p,n)
+        rows = xp.stack([self._prior_rows(added[:, i]) for i in range(p)], axis=1)
+        rows -= self._rows.product(cross, chosen)  # (g,p,|Z|): the covariance with the new points
+        schur = xp.take_along_axis(rows, xp.broadcast_to(added[:, None, :], (len(chosen), p, p)), axis=2)
+        schur = 0.5 * (schur + self._transposed(schur)) + self.ridge * backend.array(np.eye(p))
+        try:
+            factor = xp.linalg.cholesky(schur)
+        except backend.not_positive_definite:
+            raise not_positive_definite(self.kernel, self.ridge, n + p, "no Cholesky factor") from None
+        whiten = xp.linalg.inv(factor)  # triangular, p is small, and the ridge keeps it well conditioned
+        rows = whiten @ rows
+        # C gains the rows (cross, factor), so C^-1 gains whiten (-cross C^-1, 1).
+        self._inverse[designs, n : n + p, :n] = -whiten @ (cross @ self._inverse[designs, :n, :n])
+        self._inverse[designs, n : n + p, n : n + p] = whiten
+        self._indices[designs, n : n + p] = added
+        for i in range(p):
+            backend.subtract_square(self._variance, designs, rows[:, i, :])
+            self._rows.write((designs, n + i), rows[:, i, :])
+        self._counts[chosen.numbers] += p
 
     def _settle(self, chosen: Selection) -> None:
         """Compute the rows that earlier appends to these designs still owe."""

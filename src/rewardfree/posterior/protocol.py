@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 from rewardfree.arrays import Array
 
@@ -33,4 +34,42 @@ class Posterior(Protocol):
 
     def information_gain(self) -> Array:
         """1/2 logdet(I + K_n/ridge), shape (...)."""
+        ...
+
+
+@runtime_checkable
+class Posteriors(Protocol):
+    """Many posteriors on one finite set Z of candidates (m,d), which are named by their index.
+
+    `designs` picks some of them: a slice, numbers, or None for all. A `Lattice` computes them together; a
+    `Bundle` makes any separate posteriors look like this.
+    """
+
+    @property
+    def candidates(self) -> Array:
+        """The set Z, (m,d)."""
+        ...
+
+    def append(self, designs: Any, indices: Any) -> None:
+        """Add candidate `indices[i]` to design `designs[i]`."""
+        ...
+
+    def extend_each(self, indices: Any) -> None:
+        """Add p candidates to every design: (g,p)."""
+        ...
+
+    def mean(self, targets: Array, *, designs: Any = None) -> Array:
+        """At all of Z: targets (g,n,c) give (g,m,c). Designs of fewer points ignore the rest."""
+        ...
+
+    def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
+        """sigma at all of Z, at points of it, or at candidate indices (g,m): (g,m)."""
+        ...
+
+    def length(self, designs: Any = None) -> int:
+        """How many targets `mean` wants per design."""
+        ...
+
+    def repeat(self, step: Callable[[], None], times: int) -> None:
+        """Call `step` that often, see `Lattice.repeat`."""
         ...

@@ -1,5 +1,22 @@
 """How to choose where to look next."""
 
-from rewardfree.strategies.generative import UncertaintyPath, query_plan, uncertainty_path
+from rewardfree.strategies.arena import Arena, Strategy
+from rewardfree.strategies.episodic import GreedyMaxVariance, Qiu, Uniform
+from rewardfree.strategies.explore import explore, explore_many
+from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
+from rewardfree.strategies.online import Online
 
-__all__ = ["UncertaintyPath", "query_plan", "uncertainty_path"]
+__all__ = [
+    "Arena",
+    "Generative",
+    "GreedyMaxVariance",
+    "Online",
+    "Qiu",
+    "Strategy",
+    "UncertaintyPath",
+    "Uniform",
+    "explore",
+    "explore_many",
+    "query_plan",
+    "uncertainty_path",
+]

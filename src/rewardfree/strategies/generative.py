@@ -10,8 +10,46 @@ import numpy as np
 
 from rewardfree.arrays import Array, count, to_numpy
 from rewardfree.model import Model
+from rewardfree.strategies.arena import Arena, Round
+from rewardfree.strategies.options import check_explorer
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import argmax_lowest
+from rewardfree.ties import Ties, argmax_tied
+
+
+@dataclass(frozen=True)
+class Generative:
+    """Alg 2: query z = argmax sigma_h(z) anywhere, for every step; the world must take any state.
+
+    The list of queries is `query_plan`. With `ties="random"` every run has a list of its own.
+    """
+
+    ties: Ties = "lowest"
+
+    generative = True
+    curious = True
+
+    def __post_init__(self) -> None:
+        check_explorer(self)
+
+    def round(self, horizon: int) -> Round:
+        return Round.whole_episode(horizon)
+
+    def play(self, arena: Arena) -> None:
+        where, steps = arena.regressions, range(arena.horizon)
+        if arena.model.pooled:
+            for h in steps:
+                z = self._query(arena, h)
+                where.add(0, z[:, 0], arena.move(h, z)[:, 0])
+        else:
+            z = self._query(arena, 0)
+            following = where.xp.concat([arena.move(h, z) for h in steps], axis=1)
+            where.add_all(where.xp.broadcast_to(z, (arena.runs, arena.horizon)), following)
+
+    def _query(self, arena: Arena, h: int) -> Array:
+        """The next query of every run, (b,1)."""
+        where, ties = arena.regressions, arena.tie_breaks(h)
+        chosen = argmax_tied(where.std(h), None if ties is None else ties[:, 0])
+        return where.xp.broadcast_to(chosen[:, None], (arena.runs, 1))
 
 
 def query_plan(model: Model, candidates: Array, n: int) -> Any:
@@ -25,7 +63,7 @@ def query_plan(model: Model, candidates: Array, n: int) -> Any:
     plan = np.empty(n, np.int64)
     with one_blas_thread():
         for i in range(n):
-            chosen = argmax_lowest(lattice.std())
+            chosen = argmax_tied(lattice.std())
             lattice.append(None, chosen)
             plan[i] = int(to_numpy(chosen)[0])
     return plan

@@ -1,0 +1,93 @@
+"""How good a policy really is: exact dynamic programming on a world whose law is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.rewards import reward_table
+from rewardfree.worlds.finite import FiniteWorld
+
+
+@dataclass(frozen=True)
+class Gap:
+    """V* - V^pi at the first step, in the reward's own units; arrays (...) for many policies at once."""
+
+    start: Any  # expected over the world's start
+    mean: Any  # over all states
+    max: Any  # over all states: what epsilon-optimality is about
+
+
+def optimal_value(world: FiniteWorld, reward: Any) -> Any:
+    """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
+    r = reward_table(reward, world.grid, world.horizon)
+    values, value = np.zeros((world.horizon, len(world.states))), np.zeros(len(world.states))
+    for h in reversed(range(world.horizon)):
+        value = values[h] = (r[_step(r, h)] + world.law(h) @ value).max(axis=-1)
+    return values
+
+
+def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
+    """V^pi_h(s) = r_h(s,pi) + [P_h V^pi_{h+1}](s,pi), (h,s), exact.
+
+    `plan` is a plan, or actions (...,h,s) as whole numbers, or a random policy's probabilities (h,s,a).
+    """
+    r = reward_table(reward, world.grid, world.horizon)
+    policy = np.asarray(getattr(plan, "actions", plan))
+    s, a = world.grid.shape
+    if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
+        return _value_of_probabilities(world, r, policy)
+    if policy.dtype.kind not in "iu" or policy.shape[-2:] != (world.horizon, s):
+        raise ValueError(
+            f"a policy must be a plan, actions of shape ({world.horizon}, {s}), or probabilities of shape "
+            f"({world.horizon}, {s}, {a}), got {policy.dtype} of shape {policy.shape}"
+        )
+    if policy.min() < 0 or policy.max() >= a:
+        raise ValueError(f"actions must lie in 0..{a - 1}, got {policy.min()}..{policy.max()}")
+    return values_of_actions(world.P, r, policy)
+
+
+def values_of_actions(P: Array, reward: Array, actions: Array) -> Array:
+    """V^pi_h(s) for P (s,a,s') or (h,s,a,s'), rewards (h,s,a), actions (...,h,s), all on one device."""
+    xp = namespace(P, reward, actions)
+    horizon, s = actions.shape[-2:]
+    states = xp.arange(s, device=getattr(P, "device", None))
+    values: list[Any] = [None] * horizon
+    value = None
+    for h in reversed(range(horizon)):
+        chosen = actions[..., h, :]
+        values[h] = reward[_step(reward, h)][states, chosen]
+        if value is not None:
+            law = (P if P.ndim == 3 else P[h])[states, chosen]  # (...,s,s')
+            values[h] = values[h] + (law @ value[..., None])[..., 0]
+        value = values[h]
+    return xp.stack(values, axis=-2)
+
+
+def gap(world: FiniteWorld, plan: Any, reward: Any) -> Gap:
+    """How much worse than optimal a policy is: see `policy_value` for what `plan` may be."""
+    return gap_of_values(world, optimal_value(world, reward)[0], policy_value(world, plan, reward)[..., 0, :])
+
+
+def gap_of_values(world: FiniteWorld, optimal: Any, achieved: Any) -> Gap:
+    """The gap between first-step values (s,) and (...,s)."""
+    loss = optimal - to_numpy(achieved)
+    measures = (loss @ world.start, loss.mean(axis=-1), loss.max(axis=-1))
+    return Gap(*(float(m) if m.ndim == 0 else m for m in measures))
+
+
+def _value_of_probabilities(world: FiniteWorld, r: Any, policy: Any) -> Any:
+    if policy.ndim != 3 or policy.min() < 0.0 or np.abs(policy.sum(axis=-1) - 1.0).max() > 1e-9:
+        raise ValueError("a random policy must have one distribution over actions for each step and state")
+    values, value = np.zeros(policy.shape[:2]), np.zeros(policy.shape[1])
+    for h in reversed(range(world.horizon)):
+        value = values[h] = (policy[h] * (r[_step(r, h)] + world.law(h) @ value)).sum(axis=-1)
+    return values
+
+
+def _step(reward: Any, h: int) -> int:
+    """Where r_h is in a table (h,s,a) whose first axis may have length 1."""
+    return h if reward.shape[0] > 1 else 0

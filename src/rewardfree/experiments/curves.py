@@ -1,0 +1,99 @@
+"""Learning curves: how good the plan is after so many samples, for many runs of one strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import count, to_numpy
+from rewardfree.budget import Budget
+from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
+from rewardfree.model import Model
+from rewardfree.planning import Planner, backward, reward_tables
+from rewardfree.progress import progress as shown
+from rewardfree.regressions import Regressions
+from rewardfree.strategies.arena import Arena, Strategy
+from rewardfree.strategies.explore import in_batches, rounds_for
+from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.finite import FiniteWorld
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Gaps of b runs at n checkpoints, and what a run had cost by then."""
+
+    samples: Any  # (n,) per step, or in the pooled design
+    episodes: Any  # (n,) begun; 0 with a generative model
+    steps: Any  # (n,) environment steps
+    start: Any  # (b,n) gap at the start
+    mean: Any  # (b,n) over states
+    max: Any  # (b,n) over states
+
+
+def learning_curves(
+    world: FiniteWorld,
+    model: Model,
+    strategy: Strategy,
+    reward: Any,
+    planners: Mapping[str, Planner],
+    *,
+    samples_per_step: Sequence[int] | None = None,
+    transitions: Sequence[int] | None = None,
+    seeds: Iterable[int],
+    device: str = "cpu",
+    dtype: Any = None,
+    batch: int | None = None,
+    progress: bool | None = None,
+) -> dict[str, Curve]:
+    """The gap of every planner at each checkpoint of every run, evaluated exactly.
+
+    The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
+    the posterior that it explores with, while it explores, so nothing is factorised twice.
+    """
+    sizes = sorted({count(n, "checkpoints") for n in (samples_per_step or transitions or [])})
+    last = sizes[-1] if sizes else None
+    budget = Budget.of(
+        model, samples_per_step=last if samples_per_step else None, transitions=last if transitions else None
+    )
+    at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in sizes]
+    per_round = world.horizon if model.pooled else 1
+    if any(rounds * per_round != n for rounds, n in zip(at, sizes, strict=True)):
+        raise ValueError(f"transitions must be multiples of the horizon {world.horizon}, got {sizes}")
+    seeds = [count(seed, "seed", at_least=0) for seed in seeds]
+    tables = {
+        name: reward_tables([reward], world.grid, world.horizon, each) for name, each in planners.items()
+    }
+    optimal = optimal_value(world, reward)[0]
+    batches = in_batches(seeds, batch, world, model, strategy, at[-1], device)
+    found: dict[str, list[Any]] = {name: [] for name in planners}
+
+    def played() -> Any:
+        for some in batches:
+            arena = Arena(world, model, strategy, some, at[-1], device=device, dtype=dtype)
+            for rounds in at:
+                arena.advance(rounds - arena.played)
+                yield arena.settled()
+
+    with one_blas_thread():
+        for ready in shown(played(), len(batches) * len(at), f"{strategy!r}, checkpoint", progress):
+            for name, planner in planners.items():
+                found[name].append(_first_values(world, ready, tables[name], planner))
+    whole, rounds = strategy.round(world.horizon), np.array(at)
+    cost = (np.array(sizes), rounds * (0 if strategy.generative else whole.episodes), rounds * len(whole))
+    curves = {}
+    for name, parts in found.items():  # checkpoint by checkpoint within a batch
+        values = [np.stack(parts[i : i + len(at)], axis=1) for i in range(0, len(parts), len(at))]
+        gaps = gap_of_values(world, optimal, np.concatenate(values))
+        curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max)
+    return curves
+
+
+def _first_values(world: FiniteWorld, ready: Regressions, table: Any, planner: Planner) -> Any:
+    """V^pi at the first step for the plans that these regressions give, (b,s)."""
+    actions, _ = backward(lambda h: ready, table, planner, world.horizon)
+    xp = ready.xp
+    on_device = (xp.asarray(array, device=ready.device) for array in (world.P, table[0], actions[:, 0]))
+    return to_numpy(values_of_actions(*on_device))[:, 0]

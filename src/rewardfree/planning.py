@@ -1,0 +1,279 @@
+"""From reward-free data and a reward to a policy (Alg 1), for one reward or many, one run or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rewardfree.arrays import as_number, clip, count, non_negative, to_numpy
+from rewardfree.data import Transitions
+from rewardfree.model import Model
+from rewardfree.posterior import room_for
+from rewardfree.regressions import Regressions
+from rewardfree.rewards import check_unit_range, reward_table
+from rewardfree.streams import stream
+from rewardfree.threads import one_blas_thread
+from rewardfree.ties import Ties, best_of_clipped, check_ties
+from rewardfree.worlds.grid import Grid
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Q_h = clip(r_h + mean_h[V_{h+1}] + sign min(beta sigma_h, H), 0, H), for rewards in [0,1]."""
+
+    beta: float
+    ties: Ties = "lowest"
+
+    sign: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", non_negative(self.beta, "beta"))
+        check_ties(self.ties)
+
+
+class Optimistic(Planner):
+    """Alg 1: Q_h = clip(r_h + mean_h[V_{h+1}] + min(beta sigma_h, H), 0, H)."""
+
+    sign = 1.0
+
+
+class Pessimistic(Planner):
+    """The lower bound instead of the upper one: what was never tried counts for little."""
+
+    sign = -1.0
+
+
+@dataclass(frozen=True)
+class Mean(Planner):
+    """Alg 1 without a bonus, `Optimistic(0)`: plan as if the estimate were the truth."""
+
+    beta: float = 0.0
+
+    def __init__(self, ties: Ties = "lowest") -> None:
+        object.__setattr__(self, "beta", 0.0)
+        object.__setattr__(self, "ties", ties)
+        check_ties(ties)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A deterministic policy on finitely many states, and the values it was chosen by. h counts from 0."""
+
+    grid: Grid
+    horizon: int
+    planner: Planner
+    actions: Any  # (h,s) indices
+    values: Any  # (h,s) the planner's own V_h, not the policy's true value
+
+    def act(self, state: Any, h: int) -> Any:
+        """The action (an index) at a state or states (n,)."""
+        return self._at(self.actions, state, h)
+
+    def value(self, state: Any, h: int) -> Any:
+        """The planner's V_h at a state or states (n,)."""
+        return self._at(self.values, state, h)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.planner!r}, horizon {self.horizon}, {self.grid.shape[0]} states)"
+
+    def _at(self, table: Any, state: Any, h: int) -> Any:
+        h = count(h, "h", at_least=0)
+        if h >= self.horizon:
+            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
+        states = np.asarray(state)
+        if states.dtype.kind not in "iu":
+            raise ValueError(f"state must be an index or indices, got {states.dtype}")
+        if states.size and (states.min() < 0 or states.max() >= table.shape[1]):
+            raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {state}")
+        found = table[h][states]
+        return found.item() if states.ndim == 0 else found
+
+
+def plan(
+    data: Transitions,
+    reward: Any,
+    planner: Planner | None = None,
+    model: Model | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Any = None,
+) -> Plan:
+    """A policy for a reward (s,a), (h,s,a) or callable, from data that never saw it.
+
+    `planner` defaults to `Mean()`. `model` overrides the one that travels with the data. A shorter `horizon`
+    plans its first steps; with a pooled model it may be longer. `seed` is for planners with random ties.
+    """
+    options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
+    return plan_many(data, [reward], planner, model, horizon, discount, **options)[0]
+
+
+def plan_many(
+    data: Transitions,
+    rewards: Sequence[Any],
+    planner: Planner | None = None,
+    model: Model | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Any = None,
+) -> list[Plan]:
+    """One plan for each reward from one factorisation: the rewards are columns of the same products."""
+    options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
+    return plan_runs([data], rewards, planner, model, horizon, discount, **options)[0]
+
+
+def plan_runs(
+    runs: Sequence[Transitions],
+    rewards: Sequence[Any],
+    planner: Planner | None = None,
+    model: Model | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Any = None,
+) -> list[list[Plan]]:
+    """`plan_many` for each of several runs on one grid: [run][reward]."""
+    if not runs:
+        return []
+    planner, model = planner or Mean(), model or runs[0].model
+    first = runs[0]
+    H = _horizon(horizon, first, model)
+    gamma = 1.0 if discount is None else as_number(discount, "discount")
+    if not 0.0 < gamma <= 1.0:
+        raise ValueError(f"discount must lie in (0, 1], got {discount}")
+    if any(run.horizon != first.horizon or not run.grid.same_as(first.grid) for run in runs):
+        raise ValueError("runs that are planned together must come from one grid and horizon")
+    table = reward_tables(rewards, first.grid, H, planner)
+    plans: list[list[Plan]] = []
+    with one_blas_thread():
+        for some in _together(runs, model, device):
+            stages = _refitted(some, model, H, device, dtype)
+            actions, values = backward(stages, table, planner, H, gamma, seed)
+            plans += [
+                [Plan(first.grid, H, planner, a, v) for a, v in zip(*both, strict=True)]
+                for both in zip(actions, values, strict=True)
+            ]
+    return plans
+
+
+def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Planner) -> Any:
+    """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
+    tables = [reward_table(reward, grid, horizon) for reward in rewards]
+    if not tables:
+        raise ValueError("rewards must hold at least one reward, got none")
+    for table in tables:
+        check_unit_range(table, type(planner).__name__)
+    longest = max(len(table) for table in tables)
+    return np.stack([np.broadcast_to(table, (longest, *table.shape[1:])) for table in tables])
+
+
+def backward(
+    stages: Callable[[int], Regressions],
+    rewards: Any,
+    planner: Planner,
+    horizon: int,
+    discount: float = 1.0,
+    seed: int = 0,
+) -> tuple[Any, Any]:
+    """Alg 1 for b runs and c rewards (c,h,s,a): the actions and the values V_h, each (b,c,h,s).
+
+    `stages(h)` holds the regressions of step h; it is asked once for each, from the last step to the first.
+    """
+    c, (s, a) = len(rewards), rewards.shape[2:]
+    ties = stream(seed, "planning ties").random((horizon, s)) if planner.ties == "random" else None
+    actions: list[Any] = [None] * horizon
+    values: list[Any] = [None] * horizon
+    value = None
+    for h in reversed(range(horizon)):
+        stage = stages(h)
+        xp, b = stage.xp, stage.runs
+        r = stage.numbers(rewards[:, h if rewards.shape[1] > 1 else 0].reshape(c, s * a))
+        bonus = None
+        if value is not None:
+            q = discount * stage.mean(h, value) if discount < 1.0 else stage.mean(h, value)
+        else:
+            q = xp.zeros((b, c, s * a), dtype=r.dtype, device=stage.device)
+        if planner.sign and planner.beta:
+            bonus = planner.sign * clip(planner.beta * stage.std(h), 0.0, float(horizon))
+            q += bonus[:, None, :]
+        q += r
+        uniform = None if ties is None else stage.numbers(ties[h])
+        best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)
+        actions[h], values[h] = to_numpy(chosen), to_numpy(best)
+        value = xp.permute_dims(best, (0, 2, 1))  # (b,s,c)
+    return np.stack(actions, axis=2), np.stack(values, axis=2)
+
+
+def _horizon(horizon: int | None, data: Transitions, model: Model) -> int:
+    if horizon is None:
+        return data.horizon
+    horizon = count(horizon, "horizon")
+    if horizon > data.horizon and not model.pooled:
+        raise ValueError(
+            f"horizon must be at most the {data.horizon} steps of these data, got {horizon}: "
+            "only a pooled model can go beyond them"
+        )
+    return horizon
+
+
+def _together(runs: Sequence[Transitions], model: Model, device: str) -> Iterator[Sequence[Transitions]]:
+    """Runs that are planned at once: all that have the same points, else as many as memory is kind to."""
+    if _same_points(runs, model):
+        yield runs
+        return
+    largest = max(int(run.samples.max()) for run in runs)
+    each = 8 * largest * len(runs[0].grid.points)
+    # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
+    size = 1 if device == "cpu" else max(1, room_for(device) // each)
+    for first in range(0, len(runs), size):
+        yield runs[first : first + size]
+
+
+def _points(run: Transitions, model: Model) -> list[Any]:
+    return [run.points(rows) for rows in run.designs(model.pooled)]
+
+
+def _same_points(runs: Sequence[Transitions], model: Model) -> bool:
+    first = _points(runs[0], model)[0]
+    return all(np.array_equal(first, points) for run in runs for points in _points(run, model))
+
+
+def _refitted(
+    runs: Sequence[Transitions], model: Model, horizon: int, device: str, dtype: Any
+) -> Callable[[int], Regressions]:
+    """The regressions of each step, built from the data: step by step, or once where they are shared."""
+    points = [_points(run, model) for run in runs]
+    following = [[run.next_state[rows] for rows in run.designs(model.pooled)] for run in runs]
+    options = {"runs": len(runs), "device": device, "dtype": dtype}
+    if model.pooled or _same_points(runs, model):
+        both = _by_step(points), _by_step(following)
+        capacity = max(1, max(len(z) for z in both[1][0]))
+        same = _same_points(runs, model)
+        shared = Regressions(
+            model, runs[0].grid, len(both[0]), capacity=capacity, same_steps=same, same_runs=same, **options
+        )
+        shared.load(*both)
+        return lambda h: shared
+
+    def at(h: int) -> Regressions:
+        z, seen = [run[h] for run in points], [run[h] for run in following]
+        stage = Regressions(model, runs[0].grid, 1, capacity=max(1, max(map(len, z))), **options)
+        stage.load([z], [seen])
+        return stage
+
+    return at
+
+
+def _by_step(runs: list[list[Any]]) -> list[list[Any]]:
+    """[run][step] as [step][run]."""
+    return [list(step) for step in zip(*runs, strict=True)]

@@ -1,0 +1,133 @@
+"""[P_h V] for many runs at once on a finite set of states and actions.
+
+A run has a regression for each step, or one if its model is pooled. Steps or runs that look at the same
+points, as those of a generative design do, share a factorisation: targets of several runs are then columns
+side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.model import Model
+from rewardfree.posterior import Bundle, Posterior, Posteriors
+from rewardfree.worlds.grid import Grid
+
+
+class Regressions:
+    """The regressions of b runs over all z = (s,a), and the next states seen at their points.
+
+    `same_steps`: all steps of a run have the same points; `same_runs`: all runs have.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        grid: Grid,
+        horizon: int,
+        *,
+        runs: int = 1,
+        capacity: int = 64,
+        same_steps: bool = False,
+        same_runs: bool = False,
+        posterior: Callable[[Model], Posterior] | None = None,
+        device: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        self.model, self.grid, self.runs = model, grid, runs
+        self.steps = model.regressions(horizon)
+        self._same_steps, self._side_by_side = same_steps, 1 if same_runs else runs
+        designs = (1 if same_steps else self.steps) * self._side_by_side
+        self.posteriors: Posteriors
+        if posterior is None:
+            self.posteriors = model.lattice(
+                grid.points, designs=designs, capacity=capacity, device=device, dtype=dtype
+            )
+        else:
+            self.posteriors = Bundle([posterior(model) for _ in range(designs)], grid.points)
+        self.xp = namespace(self.posteriors.candidates)
+        self.device = array_api_compat.device(self.posteriors.candidates)
+        self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
+        self._seen = self.index(np.zeros((self.steps, runs, capacity)))
+        self._filled = self.index(np.zeros((self.steps, 1)))
+
+    def index(self, values: Any) -> Array:
+        """Whole numbers, where the posteriors are."""
+        return self.xp.asarray(np.asarray(values, np.int64), device=self.device)
+
+    def numbers(self, values: Any) -> Array:
+        """Floating numbers, where the posteriors are and of their type."""
+        return self.xp.asarray(values, dtype=self.posteriors.candidates.dtype, device=self.device)
+
+    def count(self, h: int) -> int:
+        """How many samples the regression of step h has, or a few more inside a recorded round."""
+        return self.posteriors.length(self.designs(h))
+
+    def add(self, h: int, z: Array, following: Array) -> None:
+        """One more sample for step h of every run: points (b,) and the next states (b,) seen there."""
+        self._see(h, following)
+        self.posteriors.append(self.designs(h), z[: self._side_by_side])
+
+    def add_all(self, z: Array, following: Array) -> None:
+        """One more sample for each of the H steps of every run: points and next states (b,h)."""
+        if self.steps == 1:
+            for h in range(z.shape[1]):
+                self.add(0, z[:, h], following[:, h])
+            return
+        for h in range(self.steps):
+            self._see(h, following[:, h])
+        z = z[: self._side_by_side, :1] if self._same_steps else z[: self._side_by_side]
+        self.posteriors.append(None, self.xp.reshape(self.xp.permute_dims(z, (1, 0)), (-1,)))
+
+    def load(self, points: Sequence[Sequence[Any]], following: Sequence[Sequence[Any]]) -> None:
+        """Further samples of every regression [step][run]: lists of z (n,), and of the next states there."""
+        filled = to_numpy(self._filled)[:, 0]
+        for step, runs in enumerate(following):
+            for run, seen in enumerate(runs):
+                self._seen[step, run, filled[step] : filled[step] + len(seen)] = self.index(seen)
+            self._filled[step] += max(len(seen) for seen in runs)
+        designs = [
+            z for runs in points[: 1 if self._same_steps else None] for z in runs[: self._side_by_side]
+        ]
+        common = min(len(z) for z in designs)
+        self.posteriors.extend_each(np.stack([z[:common] for z in designs]).astype(np.int64))
+        for number, z in enumerate(designs):
+            for point in z[common:]:  # what some have and others lack
+                self.posteriors.append([number], [point])
+
+    def mean(self, h: int, values: Array) -> Array:
+        """The estimate of [P_h V] for V (b,s,c), at every z: (b,c,z)."""
+        y = values[self.each_run, self._seen[self._step(h), :, : self.count(h)]]  # (b,n,c)
+        if not self.model.centred:
+            return self._mean(h, y)
+        centre = 0.5 * (self.xp.max(values, axis=1) + self.xp.min(values, axis=1))  # (b,c)
+        return self._mean(h, y - centre[:, None, :]) + centre[:, :, None]
+
+    def std(self, h: int, rows: Array | None = None) -> Array:
+        """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
+        return self.posteriors.std(rows=rows, designs=self.designs(h))
+
+    def designs(self, h: int) -> slice:
+        """Those of step h among the posteriors."""
+        first = 0 if self._same_steps else self._step(h) * self._side_by_side
+        return slice(first, first + self._side_by_side)
+
+    def _mean(self, h: int, y: Array) -> Array:
+        b, n, c = y.shape
+        if self._side_by_side < b:  # one design for all runs: their targets are its columns
+            y = self.xp.reshape(self.xp.permute_dims(y, (1, 0, 2)), (1, n, b * c))
+        means = self.xp.permute_dims(self.posteriors.mean(y, designs=self.designs(h)), (0, 2, 1))
+        return self.xp.reshape(means, (b, c, -1))
+
+    def _step(self, h: int) -> int:
+        return 0 if self.steps == 1 else h
+
+    def _see(self, h: int, following: Array) -> None:
+        step = self._step(h)
+        self._seen[step][:, self._filled[step]] = following[:, None]
+        self._filled[step] += 1

@@ -1,0 +1,56 @@
+"""A reward, as a user has it: an array or a function of states and actions; checked once, here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import Array, as_array, check_finite, to_numpy
+from rewardfree.worlds.grid import Grid
+
+#: A min-max that should end at 1 may end a rounding above it.
+ROUNDING = 1e-12
+
+
+def reward_table(reward: Any, grid: Grid, horizon: int) -> Any:
+    """r_h(s,a) as an array (h,s,a), where h may have length 1 if every step has the same reward.
+
+    `reward` is an array (s,a) or (h,s,a), or a function of the coordinates of states (n,d) and actions (n,e)
+    that returns (n,).
+    """
+    s, a = grid.shape
+    if callable(reward) and not hasattr(reward, "shape"):
+        reward = _called(reward, grid)
+    table = to_numpy(as_array(reward, "reward")).astype(np.float64)
+    if table.shape not in ((s, a), (horizon, s, a)):
+        raise ValueError(
+            f"reward must have shape ({s}, {a}) or ({horizon}, {s}, {a}), states before actions, "
+            f"got {table.shape}"
+        )
+    check_finite(table, "reward")
+    return table.reshape(-1, s, a)
+
+
+def check_unit_range(table: Array, planner: str) -> None:
+    """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1]."""
+    low, high = float(table.min()), float(table.max())
+    if low < -ROUNDING or high > 1.0 + ROUNDING:
+        span = f"/ {high - low:.6g}" if high > low else ""
+        raise ValueError(
+            f"{planner} needs rewards in [0, 1], got {low:.6g} .. {high:.6g}: plan for "
+            f"(r - {low:.6g}) {span}".rstrip()
+            + ", which has the same optimal policies"
+        )
+
+
+def _called(reward: Any, grid: Grid) -> Any:
+    s, a = grid.shape
+    values = reward(np.repeat(grid.states, a, axis=0), np.tile(grid.actions, (s, 1)))
+    values = to_numpy(as_array(values, "what reward(state, action) returns"))
+    if values.shape != (s * a,):
+        raise ValueError(
+            f"reward(state, action) must return one number for each of {s * a} pairs, "
+            f"got shape {values.shape}"
+        )
+    return values.reshape(s, a)

@@ -1,0 +1,93 @@
+"""Strategies whose rounds are one whole episode, every step of which is kept: the baselines of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rewardfree.arrays import Array, clip
+from rewardfree.strategies.arena import Arena, Empty, Round
+from rewardfree.strategies.options import check_explorer
+from rewardfree.ties import Ties, argmax_tied
+
+
+class _WholeEpisodes:
+    """One episode a round. A subclass says which action to take."""
+
+    ties: Ties
+    generative = False
+    curious = True
+
+    def __post_init__(self) -> None:
+        check_explorer(self)
+
+    def round(self, horizon: int) -> Round:
+        return Round.whole_episode(horizon)
+
+    def play(self, arena: Arena) -> None:
+        xp = arena.regressions.xp
+        state, points, following = arena.starts(), [], []
+        prepared = self._prepare(arena)
+        for h in range(arena.horizon):
+            z = state * arena.actions + self._action(arena, h, state, prepared)
+            state = arena.move(h, z)
+            points.append(z[:, 0])
+            following.append(state[:, 0])
+        if self.curious:
+            arena.regressions.add_all(xp.stack(points, axis=1), xp.stack(following, axis=1))
+
+    def _prepare(self, arena: Arena) -> dict[int, Array]:
+        """Q_h (b,1,z), where an episode is planned before it begins."""
+        return {}
+
+    def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
+        """The actions (b,1) at states (b,1)."""
+        return arena.act(h, arena.at_states(q[h], state))
+
+
+@dataclass(frozen=True)
+class Qiu(_WholeEpisodes):
+    """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).
+
+    Every sample of an episode is kept, so later ones depend on earlier ones and the means are biased.
+    """
+
+    beta: float
+    ties: Ties = "lowest"
+    empty: Empty = "zero"
+
+    def _prepare(self, arena: Arena) -> dict[int, Array]:
+        H = arena.horizon
+        q: dict[int, Array] = {}
+        value = None
+        for h in reversed(range(H)):
+            mean, sigma = arena.estimate(h, value, self.empty)
+            q[h] = clip(self.beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
+            q[h] = q[h] if mean is None else mean + q[h]
+            value = arena.value(q[h])
+        return q
+
+
+@dataclass(frozen=True)
+class GreedyMaxVariance(_WholeEpisodes):
+    """a_h = argmax_a sigma_h(s_h, a) along the real trajectory: a heuristic that does not look ahead."""
+
+    ties: Ties = "lowest"
+    empty: Empty = "zero"
+
+    def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
+        where = arena.regressions
+        sigma = where.std(h, rows=arena.rows(state))
+        if self.empty == "zero" and where.count(h) == 0:
+            sigma = where.xp.zeros_like(sigma)
+        return argmax_tied(sigma[:, None, :], arena.tie_breaks(h))
+
+
+@dataclass(frozen=True)
+class Uniform(_WholeEpisodes):
+    """Uniformly random actions: the reference that every exploration has to beat."""
+
+    ties: Ties = "lowest"
+    curious = False
+
+    def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
+        return arena.random_actions(h)

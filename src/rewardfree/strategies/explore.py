@@ -1,0 +1,133 @@
+"""The exploration loop: a world, a model and a strategy give data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rewardfree.arrays import count
+from rewardfree.budget import Budget
+from rewardfree.data import Transitions
+from rewardfree.model import Model
+from rewardfree.posterior import Posterior, room_for
+from rewardfree.progress import progress as shown
+from rewardfree.strategies.arena import Arena, Strategy, shares_points
+from rewardfree.worlds.finite import FiniteWorld
+
+#: A long exploration is played in so many parts, to show its progress.
+PARTS = 20
+
+
+def explore(
+    world: FiniteWorld,
+    model: Model,
+    strategy: Strategy,
+    *,
+    samples_per_step: int | None = None,
+    transitions: int | None = None,
+    episodes: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: Any = None,
+    posterior: Callable[[Model], Posterior] | None = None,
+    progress: bool | None = None,
+) -> Transitions:
+    """Explore a world without any reward, up to exactly one budget.
+
+    `samples_per_step` counts kept samples of each step, `transitions` those of a pooled model, `steps` every
+    environment step (the last episode is cut), a generative query being one. `posterior` builds the
+    posterior of one step, such as `Model.design`; by default one lattice serves all of them.
+    """
+    (data,) = explore_many(
+        world,
+        model,
+        strategy,
+        samples_per_step=samples_per_step,
+        transitions=transitions,
+        episodes=episodes,
+        steps=steps,
+        seeds=[seed],
+        device=device,
+        dtype=dtype,
+        posterior=posterior,
+        progress=progress,
+    )
+    return data
+
+
+def explore_many(
+    world: FiniteWorld,
+    model: Model,
+    strategy: Strategy,
+    *,
+    seeds: Iterable[int],
+    samples_per_step: int | None = None,
+    transitions: int | None = None,
+    episodes: int | None = None,
+    steps: int | None = None,
+    device: str = "cpu",
+    dtype: Any = None,
+    posterior: Callable[[Model], Posterior] | None = None,
+    batch: int | None = None,
+    progress: bool | None = None,
+) -> list[Transitions]:
+    """`explore` for many seeds, `batch` runs at a time (by default as many as memory is kind to).
+
+    Run by run the data are those of `explore` with that seed, whatever the batch and the device.
+    """
+    budget = Budget.of(
+        model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
+    )
+    rounds = rounds_for(budget, world, strategy)
+    seeds = [count(seed, "seed", at_least=0) for seed in seeds]
+    options = {"device": device, "dtype": dtype, "posterior": posterior}
+    batches = in_batches(seeds, batch, world, model, strategy, rounds, device)
+    part = -(-rounds // PARTS)
+
+    def played() -> Any:
+        for some in batches:
+            arena = Arena(world, model, strategy, some, rounds, **options)
+            for first in range(0, rounds, part):
+                arena.advance(min(part, rounds - first))
+                yield arena
+
+    total = len(batches) * -(-rounds // part)
+    runs: list[Transitions] = []
+    for arena in shown(played(), total, f"exploring ({len(seeds)} runs), part", progress):
+        if arena.played == rounds:
+            runs += [data.cut(budget) for data in arena.data()]
+    return runs
+
+
+def rounds_for(budget: Budget, world: FiniteWorld, strategy: Strategy) -> int:
+    """How many whole rounds reach the budget."""
+    whole = strategy.round(world.horizon)
+    if budget.unit == "episodes" and strategy.generative:
+        raise ValueError(f"{strategy!r} has no episodes: use steps=, each query being one")
+    per_round = {
+        "samples_per_step": 1,
+        "transitions": sum(whole.kept),
+        "episodes": whole.episodes,
+        "steps": len(whole),
+    }[budget.unit]
+    return -(-budget.size // per_round)
+
+
+def in_batches(
+    seeds: list[int],
+    batch: int | None,
+    world: FiniteWorld,
+    model: Model,
+    strategy: Strategy,
+    rounds: int,
+    device: str,
+) -> list[list[int]]:
+    """Seeds that are played together: their posteriors must fit side by side."""
+    s, a = world.grid.shape
+    points = rounds * (world.horizon if model.pooled else 1)
+    each = 8 * model.regressions(world.horizon) * points * s * a
+    if shares_points(strategy):
+        each = 8 * s * a  # a prediction; the one posterior is shared
+    size = max(1, room_for(device) // each) if batch is None else count(batch, "batch")
+    return [seeds[first : first + size] for first in range(0, len(seeds), size)]

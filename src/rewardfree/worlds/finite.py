@@ -1,0 +1,147 @@
+"""Worlds of finitely many states and actions, whose transition law is known to us and to nobody else."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import Array, as_array, check_finite, count, to_numpy
+from rewardfree.files import read_arrays, write_arrays
+from rewardfree.worlds.grid import Grid
+
+#: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
+ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+FILE_VERSION = 1
+
+
+class FiniteWorld:
+    """An episodic world with the transition law P, (s,a,s') or by step (h,s,a,s'); it holds no reward.
+
+    `start` is a state, a distribution (s,), or None for a uniform one. `states` and `actions` are the
+    coordinates that a kernel sees, evenly spaced on [0,1] unless given.
+    """
+
+    def __init__(
+        self,
+        P: Array,
+        horizon: int,
+        start: Any = None,
+        *,
+        states: Array | None = None,
+        actions: Array | None = None,
+    ) -> None:
+        self.horizon = count(horizon, "horizon")
+        self.P = _transition_law(P, self.horizon)
+        s, a = self.P.shape[-3:-1]
+        self.grid = Grid.of(states, actions, (s, a))
+        self.start = _start_distribution(start, s)  # (s,)
+
+    def __repr__(self) -> str:
+        s, a = self.grid.shape
+        law = "one law" if self.stationary else "a law for each step"
+        return f"FiniteWorld({s} states, {a} actions, horizon {self.horizon}, {law})"
+
+    @property
+    def states(self) -> Any:
+        """The states' coordinates, (s,d)."""
+        return self.grid.states
+
+    @property
+    def actions(self) -> Any:
+        """The actions' coordinates, (a,e)."""
+        return self.grid.actions
+
+    @property
+    def stationary(self) -> bool:
+        """Whether one law serves every step."""
+        return bool(self.P.ndim == 3)
+
+    def law(self, h: int) -> Any:
+        """P_h, (s,a,s')."""
+        return self.P if self.stationary else self.P[h]
+
+    def features(self, state: Any, action: Any) -> Any:
+        """What the kernel sees of states (n,) and actions (n,): (n,d+e)."""
+        return self.grid.points[np.asarray(state) * self.grid.shape[1] + np.asarray(action)]
+
+    def sample(self, state: Any, action: Any, h: int, uniform: Any) -> Any:
+        """The next states of (s,a) at step h for uniform random numbers, by inverse CDF; all broadcast."""
+        z = np.asarray(state) * self.grid.shape[1] + np.asarray(action)
+        return next_states(self.cumulative[0 if self.stationary else h], z, np.asarray(uniform))
+
+    def first_states(self, uniform: Any) -> Any:
+        """Start states for uniform random numbers, by inverse CDF."""
+        uniform = np.asarray(uniform)
+        return next_states(np.cumsum(self.start)[None, :], np.zeros(uniform.shape, np.int64), uniform)
+
+    @cached_property
+    def cumulative(self) -> Any:
+        """P summed up along s', (1 or h, s*a, s'): the same numbers wherever they are sampled from."""
+        s, a = self.grid.shape
+        return np.cumsum(self.P, axis=-1).reshape(-1, s * a, s)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the world as npz, without pickle."""
+        names = ("P", "horizon", "start", "states", "actions")
+        write_arrays(path, "FiniteWorld", FILE_VERSION, {name: getattr(self, name) for name in names})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FiniteWorld:
+        """The world in that file; a damaged or foreign one is refused."""
+        arrays = read_arrays(path, "FiniteWorld", FILE_VERSION)
+        try:
+            return cls(**{name: arrays[name] for name in ("P", "horizon", "start", "states", "actions")})
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{path} does not hold a world: {error}") from error
+
+
+def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
+    """The first s' whose cumulative probability (z,s') exceeds the uniform number; z and uniform agree."""
+    # The last entry is left out: rounding may keep it below 1, and there is nowhere else to go.
+    below = cumulative[z] <= uniform[..., None]
+    return below[..., :-1].sum(-1)
+
+
+def _transition_law(P: Any, horizon: int) -> Any:
+    law = as_array(P, "P")
+    if law.ndim not in (3, 4) or law.shape[-1] != law.shape[-3] or 0 in law.shape:
+        raise ValueError(
+            f"P must have shape (s, a, s) or (h, s, a, s), next states last, got {tuple(law.shape)}"
+        )
+    if law.ndim == 4 and law.shape[0] != horizon:
+        raise ValueError(f"P must have one law for each of {horizon} steps, got {law.shape[0]}")
+    check_finite(law, "P")
+    law = to_numpy(law)
+    if law.min() < 0.0:
+        raise ValueError(f"P must not be negative, got {law.min():.3g}: clip and normalise it first")
+    sums, allowed = law.sum(axis=-1, dtype=np.float64), ROW_SUM[law.dtype]
+    if np.abs(sums - 1.0).max() > allowed:
+        worst = np.unravel_index(np.abs(sums - 1.0).argmax(), sums.shape)
+        raise ValueError(
+            f"every row of P must sum to 1, got {sums[worst]:.9g} at {tuple(int(i) for i in worst)}: "
+            "use P / P.sum(axis=-1, keepdims=True)"
+        )
+    law = np.array(law, np.float64)  # our own copy
+    law.flags.writeable = False
+    return law
+
+
+def _start_distribution(start: Any, states: int) -> Any:
+    if start is None:
+        start = np.full(states, 1.0 / states)
+    elif np.ndim(start) == 0:
+        index = count(start, "start", at_least=0)
+        if index >= states:
+            raise ValueError(f"start must be one of the states 0..{states - 1}, got {index}")
+        start = np.eye(1, states, index)[0]
+    start = to_numpy(as_array(start, "start")).astype(np.float64)
+    if start.shape != (states,) or not (start >= 0.0).all() or abs(start.sum() - 1.0) > 1e-9:
+        raise ValueError(
+            f"start must be a state, None, or {states} probabilities that sum to 1, "
+            f"got shape {start.shape} with sum {start.sum():.6g}"
+        )
+    start.flags.writeable = False
+    return start

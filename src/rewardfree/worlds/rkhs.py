@@ -1,0 +1,106 @@
+"""The paper's worlds: a reward and a transition law drawn from the kernel's own function space."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky
+
+from rewardfree.arrays import count, positive
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.presets import PUBLISHED, Preset, preset_named
+from rewardfree.streams import stream
+from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.finite import FiniteWorld
+
+#: Added to the diagonal of a prior covariance that is singular to rounding, times its largest entry. A draw
+#: by Cholesky, unlike one by eigenvectors, is then the same on every machine: equal eigenvalues leave
+#: their eigenvectors open.
+DRAW_JITTER = 1e-10
+#: Blocks of kernel values stay in the cache; larger ones were measured four times slower.
+BLOCK_BYTES = 2**20
+#: A law larger than this was hardly meant; it is refused before the machine is brought to its knees.
+MOST_BYTES = 8 * 2**30
+
+
+def rkhs_world(
+    kernel: Kernel,
+    ridge: float | None = None,
+    *,
+    seed: int = 0,
+    preset: Preset | str = PUBLISHED,
+    states: int = 100,
+    actions: int = 100,
+    horizon: int = 10,
+    coarse: int = 10,
+    start: Any = None,
+) -> tuple[FiniteWorld, Any]:
+    """A world and a reward (s,a) in [0,1] as the paper draws them.
+
+    Gaussian-process draws with this kernel on coarse grids of z = (s,a) and (s,a,s') are smoothed by kernel
+    ridge regression onto the fine grids, made non-negative (`preset`: by one minimum for all of P, or by one
+    for each z) and normalised. `ridge` defaults to the preset's, `start` to its state.
+    """
+    kernel, preset = as_kernel(kernel), preset_named(preset)
+    ridge = preset.ridge(kernel) if ridge is None else positive(ridge, "ridge")
+    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
+    start = round(preset.start * (states - 1) / 99) if start is None else start
+    law = smooth_draw(kernel, ridge, (states, actions, states), coarse, stream(seed, "dynamics"))
+    law -= law.min() if preset.normalisation == "global" else law.min(axis=-1, keepdims=True)
+    law /= law.sum(axis=-1, keepdims=True)
+    reward = smooth_draw(kernel, ridge, (states, actions), coarse, stream(seed, "reward"))
+    reward = (reward - reward.min()) / (reward.max() - reward.min())
+    return FiniteWorld(law, horizon, start), reward
+
+
+def smooth_draw(
+    kernel: Kernel, ridge: float, shape: tuple[int, ...], coarse: int, rng: np.random.Generator
+) -> Any:
+    """A function on a regular grid of [0,1]^d of that shape: drawn on coarse^d points, and smoothed."""
+    coarse, d = count(coarse, "coarse", at_least=2), len(shape)
+    if 8 * max(math.prod(shape), coarse ** (2 * d)) > MOST_BYTES:
+        raise MemoryError(
+            f"a draw on {' x '.join(map(str, shape))} points from {coarse}^{d} takes more than "
+            f"{MOST_BYTES / 2**30:.0f} GiB: use fewer states, actions or coarse points"
+        )
+    nodes = _grid((coarse,) * d)
+    with one_blas_thread():
+        prior = kernel(nodes, nodes)
+        jitter = DRAW_JITTER * prior.max() * np.eye(len(nodes))
+        drawn = cholesky(prior + jitter, lower=True) @ rng.standard_normal(len(nodes))
+        factor = cho_factor(prior + ridge * np.eye(len(nodes)), lower=True)
+        weights = cho_solve(factor, drawn).reshape((coarse,) * d)
+        return _on_fine_grid(kernel, nodes, weights, shape)
+
+
+def _on_fine_grid(kernel: Kernel, nodes: Any, weights: Any, shape: tuple[int, ...]) -> Any:
+    """sum_i weights_i k(x, node_i) at every x of the fine grid, (shape).
+
+    Both grids are symmetric, so where the kernel is as well, the value at a mirrored x is the value at x for
+    mirrored weights: kernel values at one corner, an eighth in three dimensions, give all of it.
+    """
+    axes = tuple(range(len(shape)))
+    corner = tuple((n + 1) // 2 for n in shape) if kernel.mirrored else shape
+    most = len(shape) if kernel.mirrored else 0
+    flips = [flip for size in range(most + 1) for flip in itertools.combinations(axes, size)]
+    columns = np.stack([np.flip(weights, flip).reshape(-1) for flip in flips], axis=1)  # (i,c)
+    points = _grid(shape, corner)
+    values = np.empty((len(points), len(flips)))
+    rows = max(1, BLOCK_BYTES // (8 * len(nodes)))
+    for first in range(0, len(points), rows):
+        block = slice(first, first + rows)
+        values[block] = kernel.between(points[block], nodes) @ columns
+    fine = np.empty(shape)
+    for column, flip in enumerate(flips):
+        part = tuple(slice(0, n) for n in corner)
+        np.flip(fine, flip)[part] = values[:, column].reshape(corner)
+    return fine
+
+
+def _grid(shape: tuple[int, ...], corner: tuple[int, ...] | None = None) -> Any:
+    """The points of a regular grid on [0,1]^d, the last coordinate fastest; or those of its first corner."""
+    axes = [np.linspace(0.0, 1.0, n)[:m] for n, m in zip(shape, corner or shape, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(shape))
