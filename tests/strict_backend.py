@@ -53,6 +53,9 @@ class StrictBackend:
     def subtract_square(self, buffer, index, values):
         self.put(buffer, index, np.asarray(buffer)[_plain(index)] - np.asarray(values) ** 2)
 
+    def windows(self, table, shape):
+        return np.lib.stride_tricks.sliding_window_view(np.asarray(table), shape)
+
     def finite(self, values):
         return xp.asarray(0.0 if bool(xp.all(xp.isfinite(values))) else np.nan)
 

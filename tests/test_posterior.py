@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 import reference
 import rewardfree as rf
 from rewardfree.posterior import design as design_module
-from rewardfree.posterior import lattice as lattice_module
+from rewardfree.posterior import prior
 from rewardfree.posterior.backend import Recording
 from strict_backend import StrictBackend
 
@@ -242,13 +242,47 @@ def test_a_table_of_the_kernel_changes_nothing(monkeypatch):
     z, chosen = points(20), np.random.default_rng(1).integers(0, 20, (30, 2))
     stds = []
     for size in (0, 2**20):
-        monkeypatch.setattr(lattice_module, "TABLE_BYTES", size)
+        monkeypatch.setattr(prior, "TABLE_BYTES", size)
         lattice = rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
-        assert (lattice._table is None) == (size == 0)
+        assert isinstance(lattice._prior_rows, prior.Evaluated if size == 0 else prior.Table)
         for pair in chosen:
             lattice.append([0, 1], pair)
         stds.append(lattice.std())
     np.testing.assert_array_equal(*stds)
+
+
+GRIDS = {
+    "square": [np.linspace(0, 1, 7), np.linspace(0, 1, 7)],
+    "oblong": [np.linspace(-2, 1, 5), np.linspace(0.3, 0.4, 8)],
+    "line": [np.linspace(0, 5, 11)],
+    "cube": [np.linspace(0, 1, 3), np.linspace(0, 1, 4), np.array([0.7])],
+}
+
+
+@pytest.mark.parametrize("axes", GRIDS.values(), ids=GRIDS)
+@pytest.mark.parametrize(
+    "kernel", [rf.Matern(1.5, 0.3), rf.Delta(), 2.0 * rf.SquaredExponential(0.5)], ids=repr
+)
+def test_rows_on_a_grid_are_windows_of_one_table(axes, kernel):
+    z = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    rows = rf.Lattice(kernel, z, ridge=0.1)._prior_rows
+    assert isinstance(rows, prior.Windows)
+    every = np.arange(len(z))
+    np.testing.assert_allclose(rows(every), kernel(z, z), rtol=0, atol=1e-14)
+
+
+def test_rows_off_a_grid_are_evaluated():
+    z = np.stack(np.meshgrid(np.linspace(0, 1, 4), np.linspace(0, 1, 5), indexing="ij"), axis=-1).reshape(
+        -1, 2
+    )
+    uneven = z**2
+    for points, kernel in [
+        (z, rf.Linear()),
+        (z[::-1], rf.Delta()),
+        (z[:-1], rf.Delta()),
+        (uneven, rf.Delta()),
+    ]:
+        assert isinstance(rf.Lattice(kernel, points, ridge=0.1, capacity=1)._prior_rows, prior.Evaluated)
 
 
 def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):

@@ -178,7 +178,7 @@ def test_a_missing_device_says_what_to_do(torch):
 
 
 def test_a_kernel_too_large_for_a_table_is_still_answered(torch, device, monkeypatch):
-    monkeypatch.setattr("rewardfree.posterior.lattice.TABLE_BYTES", 0)
+    monkeypatch.setattr("rewardfree.posterior.prior.TABLE_BYTES", 0)
     z = points(15)
     lattice = rf.Lattice(rf.Matern(0.8, 0.3), torch.tensor(z, device=device), ridge=0.3)
     design, now = rf.Design(rf.Matern(0.8, 0.3), ridge=0.3), []

@@ -127,6 +127,9 @@ class Backend(Protocol):
     def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
         """buffer[index] -= values^2."""
 
+    def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
+        """A view of all windows of that shape: (place of the window on each axis, place in it)."""
+
     def finite(self, values: Array) -> Array:
         """The scalar 0 if all values are finite, else NaN."""
 

@@ -65,6 +65,9 @@ class NumpyBackend:
     def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
         buffer[index] -= values * values
 
+    def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
+        return np.lib.stride_tricks.sliding_window_view(table, shape)
+
     def finite(self, values: Array) -> Array:
         return np.asarray(0.0 if np.isfinite(values).all() else np.nan)
 

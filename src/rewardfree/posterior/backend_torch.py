@@ -129,6 +129,11 @@ class TorchBackend:
             return tuple(self._on_device(part) for part in index)
         return index if isinstance(index, (slice, int)) else self.index(index)
 
+    def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
+        for axis, size in enumerate(shape):
+            table = table.unfold(axis, size, 1)
+        return table
+
     def finite(self, values: Array) -> Array:
         return (values * 0.0).sum()
 

@@ -18,11 +18,10 @@ from rewardfree.arrays import Array, as_array, as_points, count, positive, to_nu
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.backend import Backend, Places, Recording, Selection, choose_backend, no_room
 from rewardfree.posterior.candidates import Candidates
+from rewardfree.posterior.prior import prior_rows
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
 
-#: The largest table of k(Z, Z) that a lattice keeps.
-TABLE_BYTES = 2**30
 #: So many points are added at once where they are known beforehand: enough to keep the processor busy with
 #: each row of L that it reads, few enough for their own rows to stay near it.
 BLOCK_POINTS = 16
@@ -69,7 +68,7 @@ class Lattice:
         self._counts = np.zeros(designs, np.int64)
         self._outstanding = np.zeros(designs, bool)  # the newest point's row is still to be computed
         self._recording: Recording | None = None
-        self._table = self._tabulated(designs * capacity)
+        self._prior_rows = prior_rows(self.kernel, self.candidates, backend, designs * capacity)
         self._selections: dict[tuple[int, int, int], Selection] = {}
 
     def __repr__(self) -> str:
@@ -183,7 +182,7 @@ class Lattice:
         """
         times = count(times, "times", at_least=0)
         # A recording cannot stop to have the CPU compute a row of the kernel.
-        if self._backend.replays and not (self.kernel.cpu_only and self._table is None):
+        if self._backend.replays and self._prior_rows.on_device:
             from rewardfree.posterior.replay import replay
 
             replay(self, cast(Any, self._backend), step, times)
@@ -304,25 +303,6 @@ class Lattice:
         xp, (g, c, _) = self._backend.xp, weights.shape
         index = xp.broadcast_to(self._backend.index(newest)[:, None, None], (g, c, 1))
         return xp.take_along_axis(weights, index, axis=2)[:, :, 0]
-
-    def _prior_rows(self, indices: Array) -> Array:
-        """k(z, Z) for candidates (g,): (g,|Z|)."""
-        if self._table is not None:
-            return self._backend.take(self._table, indices)
-        return self.kernel.between(self._backend.take(self.candidates, indices), self.candidates)
-
-    def _tabulated(self, expected: int) -> Array | None:
-        """k(Z, Z), if most of it will be asked for, or it has to be moved to a device; else None."""
-        candidates = len(self._set)
-        size = candidates**2 * self._backend.xp.finfo(self.candidates.dtype).bits // 8
-        wanted = expected >= 2 * candidates or (self.kernel.cpu_only and self._backend.replays)
-        if not wanted or size > TABLE_BYTES:
-            return None
-        table = self._backend.zeros((candidates, candidates))
-        for start in range(0, candidates, 256):
-            block = slice(start, start + 256)
-            table[block, :] = self.kernel.between(self.candidates[block, :], self.candidates)
-        return table
 
     def _places(self, chosen: Selection, offset: int) -> Places:
         """Where each design's next entry goes (offset 0), or its newest one is (offset -1)."""
