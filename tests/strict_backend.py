@@ -50,8 +50,8 @@ class StrictBackend:
     def add(self, buffer, index, number):
         self.put(buffer, index, np.asarray(buffer)[_plain(index)] + number)
 
-    def subtract_square(self, buffer, index, values):
-        self.put(buffer, index, np.asarray(buffer)[_plain(index)] - np.asarray(values) ** 2)
+    def subtract_squares(self, buffer, index, values):
+        self.put(buffer, index, np.asarray(buffer)[_plain(index)] - (np.asarray(values) ** 2).sum(axis=1))
 
     def windows(self, table, shape):
         return np.lib.stride_tricks.sliding_window_view(np.asarray(table), shape)

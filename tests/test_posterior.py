@@ -238,17 +238,17 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
 
 
 def test_a_table_of_the_kernel_changes_nothing(monkeypatch):
-    """Wide lattices look k(z, Z) up; narrow ones compute it. Same bits."""
+    """Wide lattices look k(z, Z) up; narrow ones compute it."""
     z, chosen = points(20), np.random.default_rng(1).integers(0, 20, (30, 2))
     stds = []
     for size in (0, 2**20):
         monkeypatch.setattr(prior, "TABLE_BYTES", size)
         lattice = rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
-        assert isinstance(lattice._prior_rows, prior.Evaluated if size == 0 else prior.Table)
+        assert isinstance(lattice._prior, prior.Evaluated if size == 0 else prior.Table)
         for pair in chosen:
             lattice.append([0, 1], pair)
         stds.append(lattice.std())
-    np.testing.assert_array_equal(*stds)
+    np.testing.assert_allclose(*stds, rtol=0, atol=1e-15)
 
 
 GRIDS = {
@@ -265,7 +265,7 @@ GRIDS = {
 )
 def test_rows_on_a_grid_are_windows_of_one_table(axes, kernel):
     z = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    rows = rf.Lattice(kernel, z, ridge=0.1)._prior_rows
+    rows = rf.Lattice(kernel, z, ridge=0.1)._prior
     assert isinstance(rows, prior.Windows)
     every = np.arange(len(z))
     np.testing.assert_allclose(rows(every), kernel(z, z), rtol=0, atol=1e-14)
@@ -282,7 +282,7 @@ def test_rows_off_a_grid_are_evaluated():
         (z[:-1], rf.Delta()),
         (uneven, rf.Delta()),
     ]:
-        assert isinstance(rf.Lattice(kernel, points, ridge=0.1, capacity=1)._prior_rows, prior.Evaluated)
+        assert isinstance(rf.Lattice(kernel, points, ridge=0.1, capacity=1)._prior, prior.Evaluated)
 
 
 def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
@@ -313,7 +313,7 @@ def test_memory_that_runs_out_late_leaves_no_half_written_row(monkeypatch):
     """Failing anywhere in a pass, then answering in halves, must give the plain numbers."""
     z, y = points(33), np.random.default_rng(1).standard_normal((4, 2))
     plain, tight = (rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=4) for _ in range(2))
-    whole, failed = tight._backend.subtract_square, []
+    whole, failed = tight._backend.subtract_squares, []
 
     def once_full(buffer, index, values):
         if not failed:
@@ -321,13 +321,13 @@ def test_memory_that_runs_out_late_leaves_no_half_written_row(monkeypatch):
             raise MemoryError
         whole(buffer, index, values)
 
-    monkeypatch.setattr(tight._backend, "subtract_square", once_full)
+    monkeypatch.setattr(tight._backend, "subtract_squares", once_full)
     for lattice in (plain, tight):
         lattice.append(None, [1, 2, 3, 4])
         lattice.append(None, [7, 7, 8, 9])
-    assert failed
     np.testing.assert_allclose(tight.mean(y), plain.mean(y), rtol=0, atol=1e-14)
     np.testing.assert_allclose(tight.std(), plain.std(), rtol=0, atol=1e-14)
+    assert failed
 
 
 def test_a_lattice_too_large_says_what_to_do():
@@ -346,7 +346,7 @@ def test_a_round_recorded_at_other_counts_is_right(pattern):
     for lattice in (plain, recorded):
         lattice.append([0, 1], [3, 4])  # not all of one length
         if lattice is recorded:
-            lattice._recording = Recording(20, lattice.counts, np.arange(g))
+            lattice._factors.recording = Recording(20, lattice.counts, np.arange(g))
         sums = np.zeros((g, 30))
         for added in chosen:
             if pattern == "ask, append":

@@ -210,7 +210,7 @@ def test_rounds_without_room_for_a_recording_are_played_plainly(torch, device):
 
     def run(lattice):
         def step():
-            if lattice._recording is not None:
+            if lattice._factors.recording is not None:
                 recorded.append(1)
                 if len(recorded) == 2:
                     raise torch.OutOfMemoryError("full")

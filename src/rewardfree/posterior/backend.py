@@ -124,8 +124,8 @@ class Backend(Protocol):
     def add(self, buffer: Array, index: Any, number: int) -> None:
         """buffer[index] += number."""
 
-    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
-        """buffer[index] -= values^2."""
+    def subtract_squares(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] (g,m) -= the sum of values^2 (g,p,m) over p."""
 
     def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
         """A view of all windows of that shape: (place of the window on each axis, place in it)."""

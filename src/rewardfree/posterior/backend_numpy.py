@@ -62,8 +62,8 @@ class NumpyBackend:
     def add(self, buffer: Array, index: Any, number: int) -> None:
         buffer[index] += number
 
-    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
-        buffer[index] -= values * values
+    def subtract_squares(self, buffer: Array, index: Any, values: Array) -> None:
+        buffer[index] -= np.einsum("gpm,gpm->gm", values, values)
 
     def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
         return np.lib.stride_tricks.sliding_window_view(table, shape)

@@ -118,11 +118,11 @@ class TorchBackend:
     def add(self, buffer: Array, index: Any, number: int) -> None:
         buffer[self._on_device(index)] += number
 
-    def subtract_square(self, buffer: Array, index: Any, values: Array) -> None:
-        if isinstance(index, slice):
-            buffer[index].addcmul_(values, values, value=-1.0)  # in place and in one pass
+    def subtract_squares(self, buffer: Array, index: Any, values: Array) -> None:
+        if isinstance(index, slice) and values.shape[1] == 1:
+            buffer[index].addcmul_(values[:, 0], values[:, 0], value=-1.0)  # in place and in one pass
         else:
-            buffer[self._on_device(index)] -= values * values
+            buffer[self._on_device(index)] -= (values * values).sum(1)
 
     def _on_device(self, index: Any) -> Any:
         if isinstance(index, tuple):

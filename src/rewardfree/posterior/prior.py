@@ -19,10 +19,14 @@ EVEN = 1e-12
 class PriorRows(Protocol):
     """k(z, Z) for some of the candidates."""
 
+    diagonal: Array  # k(z,z), (|Z|,)
     on_device: bool  # whether it never has to stop for the CPU
 
     def __call__(self, indices: Array) -> Array:
         """k(z, Z) for candidates (g,): (g,|Z|)."""
+
+    def between(self, left: Array, right: Array) -> Array:
+        """k between candidates (g,n) and (g,m), design by design: (g,n,m)."""
 
 
 def prior_rows(kernel: Kernel, candidates: Array, backend: Backend, expected: int) -> PriorRows:
@@ -42,10 +46,23 @@ class Evaluated:
 
     def __init__(self, kernel: Kernel, candidates: Array, backend: Backend) -> None:
         self._kernel, self._candidates, self._backend = kernel, candidates, backend
+        self.diagonal = kernel._at(candidates)
         self.on_device = not kernel.cpu_only
 
     def __call__(self, indices: Array) -> Array:
         return self._kernel.between(self._backend.take(self._candidates, indices), self._candidates)
+
+    def between(self, left: Array, right: Array) -> Array:
+        xp, (g, n), m = self._backend.xp, left.shape, right.shape[1]
+        if 0 in (g, n, m):
+            return self._backend.zeros((g, n, m))
+        if g <= m or g <= n:  # few designs: one after the other
+            x, y = (self._backend.take(self._candidates, indices) for indices in (left, right))
+            return xp.stack([self._kernel.between(x[i, :, :], y[i, :, :]) for i in range(g)], axis=0)
+        if m > n:
+            return xp.permute_dims(self.between(right, left), (0, 2, 1))
+        columns = [xp.take_along_axis(self(right[:, i]), left, axis=1) for i in range(m)]
+        return xp.stack(columns, axis=2)
 
 
 class Table:
@@ -56,12 +73,16 @@ class Table:
     def __init__(self, kernel: Kernel, candidates: Array, backend: Backend) -> None:
         size = candidates.shape[0]
         self._backend, self._table = backend, backend.zeros((size, size))
+        self.diagonal = kernel._at(candidates)
         for start in range(0, size, 256):
             block = slice(start, min(start + 256, size))
             self._table[block, :] = kernel.between(candidates[block, :], candidates)
 
     def __call__(self, indices: Array) -> Array:
         return self._backend.take(self._table, indices)
+
+    def between(self, left: Array, right: Array) -> Array:
+        return self._backend.take(self._table, (left[:, :, None], right[:, None, :]))
 
 
 class Windows:
@@ -80,16 +101,27 @@ class Windows:
         points = backend.array(np.stack(offsets, axis=-1).reshape(-1, len(shape)))
         quarter = backend.xp.reshape(kernel.between(points, points[:1, :]), shape)
         apart = [np.abs(np.arange(1 - n, n)) for n in shape]
-        for axis, places in enumerate(apart):
-            quarter = backend.xp.take(quarter, backend.index(places), axis=axis)
+        for axis, distance in enumerate(apart):
+            quarter = backend.xp.take(quarter, backend.index(distance), axis=axis)
+        self._table = quarter
         self._windows = backend.windows(quarter, shape)  # (first places, window)
         self._size = points.shape[0]
-        places = np.unravel_index(np.arange(self._size), shape)
+        places = list(np.unravel_index(np.arange(self._size), shape))
+        self._places = [backend.index(place) for place in places]
         self._first = [backend.index(n - 1 - place) for n, place in zip(shape, places, strict=True)]
+        self.diagonal = kernel._at(points)
 
     def __call__(self, indices: Array) -> Array:
         first = tuple(self._backend.take(places, indices) for places in self._first)
         return self._backend.xp.reshape(self._backend.take(self._windows, first), (-1, self._size))
+
+    def between(self, left: Array, right: Array) -> Array:
+        take = self._backend.take
+        apart = [
+            take(first, left)[:, :, None] + take(places, right)[:, None, :]
+            for first, places in zip(self._first, self._places, strict=True)
+        ]
+        return take(self._table, tuple(apart))
 
 
 def _even_axes(points: Any) -> list[Any] | None:

@@ -46,17 +46,26 @@ def _recording_stream(device: str) -> Any:
 
 def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tuple[Any, int]:
     """Two rounds, the second on real rows: they set up whatever a recording must find in place."""
-    growth, done = np.zeros_like(lattice.counts), min(times, 2)
+    growth, done = _state(lattice), min(times, 2)
     for _ in range(done):
-        before = lattice.counts
+        before = _state(lattice)
         step()
-        growth = lattice.counts - before
+        growth = _state(lattice) - before
     return growth, done
+
+
+def _state(lattice: Lattice) -> Any:
+    """How many points each design has, and how many rows of L: (2,g)."""
+    return np.stack([lattice._factors.counts, lattice._settled])
+
+
+def _set_state(lattice: Lattice, state: Any) -> None:
+    lattice._factors.counts[:], lattice._settled[:] = state
 
 
 def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, growth: Any) -> int:
     """Play up to `times` rounds from recordings; how many there was room for."""
-    lattice._reserve(int((lattice.counts + growth * times).max()))
+    lattice._reserve(int((lattice.counts + growth[0] * times).max()))
     counts = lattice._backend.index(lattice.counts)
     numbers = lattice._backend.index(np.arange(len(lattice.counts)))
     pool = torch.cuda.graph_pool_handle()
@@ -65,14 +74,14 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     try:
         while done < times:
             # Room for what a round itself adds, for it may ask again after that.
-            rows, fastest = int(lattice.counts.max()), int(growth.max())
+            rows, fastest = int(lattice.counts.max()), int(growth[0].max())
             length = -(-max(rows + fastest, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
             rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
-            recording = Recording(min(length, lattice._indices.shape[1]), counts, numbers)
+            recording = Recording(min(length, lattice._factors.capacity), counts, numbers)
             recordings.append(_recorded(lattice, step, recording, growth, pool))
             for _ in range(rounds):
                 recordings[-1].replay()
-            lattice._counts += growth * rounds
+            _set_state(lattice, _state(lattice) + growth * rounds)
             done += rounds
     except torch.OutOfMemoryError:
         return done
@@ -87,9 +96,9 @@ def _recorded(
     lattice: Lattice, step: Callable[[], None], recording: Recording, growth: Any, pool: Any
 ) -> Any:
     """One round as a CUDA graph; nothing is computed yet, and the lattice is as it was."""
-    counts, outstanding = lattice.counts, lattice._outstanding.copy()
+    before = _state(lattice)
     graph = torch.cuda.CUDAGraph()
-    lattice._recording = recording
+    lattice._factors.recording = recording
     try:
         graph.capture_begin(pool=pool)
         try:
@@ -99,11 +108,10 @@ def _recorded(
                 graph.capture_end()  # the reason for its failure is on its way already
             raise
         graph.capture_end()
-        same = np.array_equal(lattice.counts - counts, growth)
-        same = same and np.array_equal(lattice._outstanding, outstanding)
+        same = np.array_equal(_state(lattice) - before, growth)
     finally:
-        lattice._recording = None
-        lattice._counts[:], lattice._outstanding[:] = counts, outstanding
+        lattice._factors.recording = None
+        _set_state(lattice, before)
     if not same:
         raise ValueError("step must append to the same designs every time, got others in a later round")
     return graph
