@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import rewardfree as rf
-from online_loop import Setting
+from setting import Setting
 from table import Row, show
 
 
@@ -27,7 +27,7 @@ def append_and_predict(n: int, candidates) -> float:
 
 
 def rows(quick: bool = False) -> list[Row]:
-    candidates = Setting(states=30, actions=30).points if quick else Setting().points
+    candidates = Setting(states=30, actions=30).world.grid.points if quick else Setting().world.grid.points
     sizes = (40, 80, 160) if quick else (320, 640, 1280)
     append_and_predict(sizes[0], candidates)
     times = [append_and_predict(n, candidates) for n in sizes]

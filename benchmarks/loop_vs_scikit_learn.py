@@ -1,14 +1,14 @@
-"""Claims 1 and 3: the loop of Alg 3 against scikit-learn refits, and against the memory's own limit."""
+"""Claims 1 and 3: exploration by Alg 3 against scikit-learn refits, and against the memory's own limit."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 
+import plain
 import rewardfree as rf
-from online_loop import Setting, on_lattice, on_scikit_learn
+from setting import BETA, KERNEL, RIDGE, Setting, kept
 from table import Row, seconds, show
 
 
@@ -27,33 +27,32 @@ def bytes_of_one_pass_per_step_and_round(setting: Setting) -> int:
 
 def rows(quick: bool = False) -> list[Row]:
     setting = Setting(rounds=6, states=30, actions=30) if quick else Setting()
-    ours = on_lattice(setting)
-    fast = seconds(lambda: on_lattice(setting))
-    single = seconds(lambda: on_lattice(setting, dtype="float32"))
-    together = replace(setting, runs=8)
-    side_by_side = seconds(lambda: on_lattice(together), repeats=1) / together.runs
+    world = setting.world
+    (ours,) = setting.explore(world)
+    fast = seconds(lambda: setting.explore(world))
+    single = seconds(lambda: setting.explore(world, dtype="float32"))
+    side_by_side = seconds(lambda: setting.explore(world, range(8), batch=8), repeats=1) / 8
     bandwidth = copy_bandwidth()
+    task = plain.Task(world.P, plain.sklearn_kernel(KERNEL), RIDGE, setting.start, setting.horizon, BETA)
     with rf.one_blas_thread():
         started = time.perf_counter()
-        theirs = on_scikit_learn(setting)
+        chosen, seen = plain.online(task, setting.rounds, setting.uniforms())
         slow = time.perf_counter() - started
-    same = np.array_equal(ours.chosen, theirs.chosen) and np.array_equal(ours.seen, theirs.seen)
-    if not same or ours.predictions != theirs.predictions:
-        raise AssertionError("the two loops must make the same predictions and the same trajectory")
-    work = f"{ours.predictions:,} predictions"
+    if not (np.array_equal(kept(ours)[0], chosen) and np.array_equal(kept(ours)[1], seen)):
+        raise AssertionError("the two must take the same trajectory")
+    work = f"{task.predictions:,} predictions"
     moved = bytes_of_one_pass_per_step_and_round(setting)
     once, twice = moved / bandwidth, moved / (2 * bandwidth)
-    sizes = f"N = {setting.rounds}, H = {setting.horizon}, |Z| = {setting.states * setting.actions:,}"
     return [
         Row(
-            f"1 loop of Alg 3, {sizes}, float64",
-            f"{fast:.2f} s, {work}",
+            f"1 exploration by Alg 3, {setting.sizes}, float64",
+            f"{fast:.2f} s",
             f"scikit-learn {slow:.1f} s, {work}, same trajectory",
             f"{slow / fast:.0f}x faster",
             "must 60, goal 150",
         ),
         Row(
-            f"  {together.runs} runs side by side on that core, each",
+            "  8 runs side by side on that core, each",
             f"{side_by_side:.2f} s",
             f"scikit-learn {slow:.1f} s",
             f"{slow / side_by_side:.0f}x faster",

@@ -14,10 +14,11 @@ import gpu_batch
 import growth
 import import_time
 import loop_vs_scikit_learn
+import paper_run
 import tiles
 from table import show
 
-PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles]
+PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles, paper_run]
 
 
 def main() -> None:

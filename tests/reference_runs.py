@@ -11,9 +11,25 @@ from typing import Any
 import numpy as np
 
 import reference
+import rewardfree as rf
 from rewardfree.streams import stream
 
 COLUMNS = ("episode", "h", "state", "action", "next_state", "kept")
+
+
+def small_world(each_step=False, start=2, seed=0, irregular=False, states=6, actions=5, horizon=4):
+    """Uneven random dynamics; on the regular grid there are ties, on irregular coordinates there are none."""
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.full(states, 0.3), ((horizon,) if each_step else ()) + (states, actions))
+    axes = {"states": rng.random(states), "actions": rng.random(actions)} if irregular else {}
+    return rf.FiniteWorld(law, horizon, start, **axes)
+
+
+def recorded(data):
+    """The columns of `Transitions` or of a `Run`, as lists by name."""
+    if isinstance(data, Run):
+        return {name: [row[i] for row in data.record] for i, name in enumerate(COLUMNS)}
+    return {name: getattr(data, name).tolist() for name in COLUMNS}
 
 
 def pick(values, uniform=None):
@@ -107,10 +123,6 @@ class Run:
 
     def keep(self, h, state, action, following):
         self.samples_of(h).append((state * self.actions + action, following))
-
-    def columns(self):
-        """What `Transitions` records, by name."""
-        return {name: [row[i] for row in self.record] for i, name in enumerate(COLUMNS)}
 
 
 def generative(run):

@@ -1,0 +1,90 @@
+"""Claims 8-11: whole runs of the paper's experiment, explored, planned at five checkpoints and evaluated."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import numpy as np
+
+import plain
+import rewardfree as rf
+from setting import BETA, CHECKPOINTS, KERNEL, RIDGE
+from table import Row, seconds, show
+
+MODEL = rf.Model(KERNEL, RIDGE)
+PLANNER = {"optimistic": rf.Optimistic(BETA)}
+
+
+def curves(world, reward, strategy, checkpoints, seeds, **options) -> rf.Curve:
+    options = {"samples_per_step": checkpoints, "seeds": seeds, **options}
+    return rf.learning_curves(world, MODEL, strategy, reward, PLANNER, **options)["optimistic"]
+
+
+def by_scikit_learn(world, reward, checkpoints) -> float:
+    """Seconds for one Online run, planned and evaluated at the same checkpoints."""
+    task = plain.Task(
+        world.P, plain.sklearn_kernel(KERNEL), RIDGE, int(world.start.argmax()), world.horizon, BETA
+    )
+    uniforms = np.random.default_rng(0).random((checkpoints[-1], world.horizon * (world.horizon + 1) // 2))
+    with rf.one_blas_thread():
+        started = time.perf_counter()
+        chosen, seen = plain.online(task, checkpoints[-1], uniforms)
+        for n in checkpoints:
+            plain.gap(task, chosen[:, :n], seen[:, :n], reward, BETA)
+        return time.perf_counter() - started
+
+
+def rows(quick: bool = False) -> list[Row]:
+    side, runs, rewards = (20, 4, 10) if quick else (100, 80, 100)
+    checkpoints = (3, 6) if quick else CHECKPOINTS
+    few = checkpoints[:3]
+    world, reward = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    drawing = seconds(lambda: rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side), repeats=1)
+    one = seconds(lambda: curves(world, reward, rf.Online(BETA), checkpoints, [0]))
+    short = seconds(lambda: curves(world, reward, rf.Online(BETA), few, [0]))
+    generative = seconds(lambda: curves(world, reward, rf.Generative(), checkpoints, range(runs)), repeats=1)
+    started = time.perf_counter()
+    curves(world, reward, rf.Online(BETA), checkpoints, range(runs))
+    many = time.perf_counter() - started
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    data = rf.explore(world, MODEL, rf.Online(BETA), samples_per_step=checkpoints[-1])
+    several = list(np.random.default_rng(0).random((rewards, side, side)))
+    single = seconds(lambda: rf.plan(data, reward, rf.Optimistic(BETA)))
+    together = seconds(lambda: rf.plan_many(data, several, rf.Optimistic(BETA)))
+    slow = by_scikit_learn(world, reward, few)
+    return [
+        Row(
+            f"8 one Online run, N = {checkpoints[-1]}, {side} x {side}, planned and evaluated",
+            f"{one:.2f} s",
+            "authors' scripts 252 s (recorded)",
+            f"{252 / one:.0f}x faster" if not quick else "",
+            "must 3 s, goal 1 s",
+        ),
+        Row(
+            f"  the same up to N = {few[-1]}",
+            f"{short:.2f} s",
+            f"scikit-learn {slow:.1f} s",
+            f"{slow / short:.0f}x faster",
+        ),
+        Row(
+            f"  {runs} such runs on one core, peak memory {memory:.2f} GB",
+            f"{many:.1f} s",
+            "",
+            "",
+            "must 4 GB",
+        ),
+        Row(f"9 {runs} Generative runs, planned and evaluated", f"{generative:.2f} s", "", "", "must 5 s"),
+        Row(
+            f"10 {rewards} rewards by plan_many at N = {checkpoints[-1]}",
+            f"{together:.2f} s",
+            f"one plan {single:.2f} s",
+            f"{together / single:.1f}x one plan",
+            "must 5",
+        ),
+        Row(f"11 rkhs_world on {side}^3 points", f"{drawing:.2f} s", "", "", "must 3 s, 1 GB"),
+    ]
+
+
+if __name__ == "__main__":
+    show(rows())
