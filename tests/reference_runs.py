@@ -53,16 +53,22 @@ def clipped(value, horizon):
     return min(max(value, 0.0), float(horizon))
 
 
-def estimate(model, points, samples, value):
-    """c + mean[V - c] and sigma at every z; c is V's midrange if centred, else 0. Samples are (z, s')."""
+def mean_of(model, points, samples, value):
+    """c + mean[V - c] at every z; c is V's midrange if centred, else 0. Samples are (z, s')."""
     centre = (max(value) + min(value)) / 2 if model.centred else 0.0
     if not samples:
-        return np.full(len(points), centre), np.sqrt(model.kernel.diag(points))
-    seen = points[[z for z, _ in samples]]
+        return np.full(len(points), centre)
     targets = np.array([value[following] - centre for _, following in samples])
-    mean = centre + reference.mean(model.kernel, seen, model.ridge, targets, points)
-    variance = reference.variance(model.kernel, seen, model.ridge, points)
-    return mean, np.sqrt(np.maximum(variance, 0.0))
+    seen = points[[z for z, _ in samples]]
+    return centre + reference.mean(model.kernel, seen, model.ridge, targets, points)
+
+
+def sigma_of(model, points, samples):
+    """sigma at every z: where one looked decides, not what one saw."""
+    if not samples:
+        return np.sqrt(model.kernel.diag(points))
+    seen = points[[z for z, _ in samples]]
+    return np.sqrt(np.maximum(reference.variance(model.kernel, seen, model.ridge, points), 0.0))
 
 
 @dataclass
@@ -81,11 +87,14 @@ class Run:
     def __post_init__(self):
         self.horizon, (self.states, self.actions) = self.world.horizon, self.world.grid.shape
         self.samples = [[] for _ in range(1 if self.model.pooled else self.horizon)]
+        self.numbers = {}
 
     def uniform(self, name, n, column, width=None):
         """Number (round, column) of a stream that has `width` columns a round."""
-        width = self.steps if width is None else width
-        return stream(self.seed, name).random(self.rounds * width)[n * width + column]
+        if name not in self.numbers:
+            shape = (self.rounds, self.steps if width is None else width)
+            self.numbers[name] = stream(self.seed, name).random(shape)
+        return self.numbers[name][n, column]
 
     def samples_of(self, h):
         return self.samples[0 if self.model.pooled else h]
@@ -100,22 +109,30 @@ class Run:
     def move(self, n, column, h, state, action):
         return drawn(self.world.law(h)[state, action], self.uniform("transitions", n, column))
 
-    def estimate(self, h, value):
-        """mean_h[V] and sigma_h, (s,a) each; both 0 without data under the rule "zero"."""
-        mean, sigma = estimate(self.model, self.world.grid.points, self.samples_of(h), value)
-        if not self.samples_of(h) and getattr(self.strategy, "empty", "prior") == "zero":
-            mean, sigma = np.zeros_like(mean), np.zeros_like(sigma)
-        return mean.reshape(self.states, self.actions), sigma.reshape(self.states, self.actions)
+    def is_zero(self, h):
+        """Whether the rule "zero" applies: no data, so Q_h = 0."""
+        return not self.samples_of(h) and getattr(self.strategy, "empty", "prior") == "zero"
+
+    def sigma(self, h):
+        """sigma_h, (s,a)."""
+        sigma = sigma_of(self.model, self.world.grid.points, self.samples_of(h))
+        return (0.0 if self.is_zero(h) else 1.0) * sigma.reshape(self.states, self.actions)
+
+    def mean(self, h, value):
+        """mean_h[V], (s,a)."""
+        mean = mean_of(self.model, self.world.grid.points, self.samples_of(h), value)
+        return (0.0 if self.is_zero(h) else 1.0) * mean.reshape(self.states, self.actions)
 
     def greedy_tables(self, last, bonus):
         """Q_h = clip(mean_h[V_{h+1}] + bonus(sigma_h), 0, H), V_h = max_a Q_h, for h = last .. 0."""
-        tables, value = {}, [0.0] * self.states
+        tables, value = {}, None
         for h in range(last, -1, -1):
-            mean, sigma = self.estimate(h, value)
+            mean = np.zeros((self.states, self.actions)) if value is None else self.mean(h, value)
+            sigma = self.sigma(h)
             tables[h] = [[0.0] * self.actions for _ in range(self.states)]
             for s in range(self.states):
                 for a in range(self.actions):
-                    q = mean[s, a] + bonus(sigma[s, a])
+                    q = float(mean[s, a] + bonus(sigma[s, a]))
                     self.largest = max(self.largest, q)
                     tables[h][s][a] = clipped(q, self.horizon)
             value = [max(row) for row in tables[h]]
@@ -131,8 +148,8 @@ def generative(run):
         kept = []
         for h in range(run.horizon):
             column = h if run.model.pooled else 0
-            _, sigma = run.estimate(h, [0.0] * run.states)
-            state, action = divmod(run.choose(list(sigma.reshape(-1)), n, column), run.actions)
+            queried = run.choose(list(run.sigma(h).reshape(-1)), n, column)
+            state, action = divmod(queried, run.actions)
             following = run.move(n, h, h, state, action)
             run.record.append((-1, h, state, action, following, True))
             if run.model.pooled:
@@ -195,8 +212,7 @@ def qiu(run):
 
 def greedy_max_variance(run):
     """a_h = argmax_a sigma_h(s_h, a)."""
-    value = [0.0] * run.states
-    whole_episodes(run, lambda _, n, h, state: run.choose(list(run.estimate(h, value)[1][state]), n, h))
+    whole_episodes(run, lambda _, n, h, state: run.choose(list(run.sigma(h)[state]), n, h))
 
 
 def uniform(run):
@@ -242,7 +258,8 @@ def plan(data, reward, planner, model=None, horizon=None, discount=1.0, seed=0):
     actions, values, tables = np.zeros((H, S), int), np.zeros((H + 1, S)), np.zeros((H, S, A))
     for h in range(H - 1, -1, -1):
         of_step = samples[0 if model.pooled else h]
-        mean, sigma = estimate(model, data.grid.points, of_step, list(values[h + 1]))
+        mean = mean_of(model, data.grid.points, of_step, list(values[h + 1]))
+        sigma = sigma_of(model, data.grid.points, of_step)
         for s in range(S):
             for a in range(A):
                 r = reward[s][a] if np.ndim(reward) == 2 else reward[h][s][a]

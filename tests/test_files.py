@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,30 +129,34 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_a_killed_writer_leaves_the_old_file(written):
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "disk full"])
+def test_a_writer_stopped_halfway_leaves_the_old_file(written, killed):
+    """No file may grow beyond 50,000 bytes: the kernel kills the writer there, or tells it."""
     before = written.read_bytes()
-    source = """
-import os, signal, sys
+    source = f"""
+import resource, signal, sys
 import numpy as np
 from rewardfree.files import write_arrays
 
-class Deadly:
-    def __array__(self, dtype=None, copy=None):
-        os.kill(os.getpid(), signal.SIGKILL)
-
 many = np.random.default_rng(0).random(100_000)
-write_arrays(sys.argv[1], "Thing", 1, {"many": many, "more": Deadly()})
+signal.signal(signal.SIGXFSZ, signal.{"SIG_DFL" if killed else "SIG_IGN"})
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+write_arrays(sys.argv[1], "Thing", 1, {{"many": many}})
 """
-    done = subprocess.run([sys.executable, "-c", source, str(written)], timeout=60, check=False)
-    assert done.returncode == -9
+    command = [sys.executable, "-B", "-c", source, str(written)]
+    done = subprocess.run(command, timeout=60, check=False, capture_output=True, text=True)
     assert written.read_bytes() == before
-    assert same(read_arrays(written, "Thing", 1), SOME)
-    # It was killed in the middle: what it had written lies beside the file, and a later write is not confused.
-    (part,) = (path for path in written.parent.iterdir() if path != written)
-    assert part.suffix == ".part" and part.stat().st_size > 100_000
-    write_arrays(written, "Thing", 1, {"x": np.ones(2)})
-    assert list(read_arrays(written, "Thing", 1)) == ["x"]
+    parts = [path for path in written.parent.iterdir() if path != written]
+    if killed:  # what it had written lies beside the file, and confuses no later write
+        assert done.returncode == -signal.SIGXFSZ
+        assert [(part.suffix, part.stat().st_size) for part in parts] == [(".part", 50_000)]
+        write_arrays(written, "Thing", 1, {"x": np.ones(2)})
+        assert list(read_arrays(written, "Thing", 1)) == ["x"]
+    else:
+        assert "OSError: [Errno 27] File too large" in done.stderr
+        assert parts == []
 
 
 @LEAKS

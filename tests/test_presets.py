@@ -50,7 +50,7 @@ def test_a_preset_is_frozen():
 
 @pytest.mark.parametrize("kernel", [rf.Delta(), rf.Linear(), rf.NeuralTangent(1), 2.0 * SE, SE + MATERN_15])
 def test_the_paper_has_no_ridge_for_other_kernels(kernel):
-    with pytest.raises(ValueError, match="the paper sets no ridge for .*: give ridge="):
+    with pytest.raises(ValueError, match=r"the paper sets no ridge for .*: give ridge="):
         PUBLISHED.ridge(kernel)
 
 

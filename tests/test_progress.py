@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rewardfree as rf
 import rewardfree.progress as module
 from rewardfree.progress import SILENT_SECONDS, progress
 
@@ -33,93 +34,109 @@ def clock(monkeypatch):
     return time
 
 
-def run(monkeypatch, clock, seconds, terminal=True, show=None, total=None):
-    """What is written while items take so many seconds each."""
-    screen = Screen(terminal)
-    monkeypatch.setattr("sys.stderr", screen)
-    lines = []
-    for i, _ in enumerate(progress(range(len(seconds)), total or len(seconds), "planning", show)):
-        lines.append(screen.getvalue())
-        clock.now += seconds[i]
-    return lines, screen.getvalue()
+@pytest.fixture
+def screen(monkeypatch):
+    screen = Screen(terminal=True)
+    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
+    return screen
 
 
-def shown(done, total, left):
-    return f"\rplanning {done}/{total}, {left} s left \x1b[K"
+def run(screen, clock, work, show=None, total=None):
+    """What is written while a call does so much work in so many seconds, [(work, seconds)]: part by part."""
+    total = total or sum(amount for amount, _ in work)
+
+    def playing():
+        done = 0
+        for amount, seconds in work:
+            clock.now += seconds
+            done += amount
+            yield done, "part"
+
+    lines, before = [], 0
+    for _ in progress(playing(), total, show):
+        lines.append(screen.getvalue()[before:])
+        before = len(screen.getvalue())
+    return lines, screen.getvalue()[before:]
+
+
+def shown(percent, left):
+    return f"\r{percent:3d}%, {left} s left \x1b[K"
 
 
 @settings(max_examples=20)
-@given(st.lists(st.integers()), st.sampled_from([None, True, False]))
+@given(st.lists(st.tuples(st.integers(0, 9), st.text(max_size=2))), st.sampled_from([None, True, False]))
 def test_items_pass_through(items, show):
-    assert list(progress(iter(items), len(items), "x", show)) == items
+    assert list(progress(iter(items), 9, show)) == items
 
 
 def test_items_are_asked_for_one_at_a_time():
     asked = []
-    items = progress((asked.append(i) for i in range(3)), 3, "x", False)
+    items = progress(((i, asked.append(i)) for i in range(3)), 3, False)
     assert asked == []
     next(items)
     assert asked == [0]
 
 
 @pytest.mark.parametrize("show", [None, False])
-def test_nothing_is_written_to_a_file(monkeypatch, clock, show):
-    assert run(monkeypatch, clock, [60.0] * 5, terminal=False, show=show)[1] == ""
+def test_nothing_is_written_to_a_file(screen, clock, show):
+    screen.terminal = False
+    assert run(screen, clock, [(1, 60.0)] * 5, show) == ([""] * 5, "")
 
 
-def test_nothing_is_written_when_it_is_not_wanted(monkeypatch, clock):
-    assert run(monkeypatch, clock, [60.0] * 5, show=False)[1] == ""
+def test_nothing_is_written_when_it_is_not_wanted(screen, clock):
+    assert run(screen, clock, [(1, 60.0)] * 5, show=False) == ([""] * 5, "")
 
 
-def test_what_is_soon_over_is_not_told(monkeypatch, clock):
-    assert run(monkeypatch, clock, [SILENT_SECONDS / 5] * 5)[1] == ""
+def test_what_is_soon_over_is_not_told(screen, clock):
+    assert run(screen, clock, [(1, SILENT_SECONDS / 6)] * 5) == ([""] * 5, "")
 
 
-def test_a_terminal_hears_after_a_while(monkeypatch, clock):
-    lines, end = run(monkeypatch, clock, [1.0] * 5)
-    assert lines[:3] == ["", "", ""]  # 2 s have passed, not more
-    assert lines[3] == shown(3, 5, 2)
-    assert lines[4] == lines[3] + shown(4, 5, 1)
-    assert end == lines[4] + CLEAR
+def test_a_terminal_hears_after_a_while(screen, clock):
+    lines, end = run(screen, clock, [(1, 1.0)] * 5)
+    assert lines == ["", "", shown(60, 2), shown(80, 1), shown(100, 0)]  # at 2 s not yet
+    assert end == CLEAR
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_at_once_if_wanted(monkeypatch, clock, terminal):
-    lines, end = run(monkeypatch, clock, [0.5] * 4, terminal, show=True)
-    assert lines[0] == "" and lines[1] == shown(1, 4, 2)
-    assert end == shown(1, 4, 2) + shown(2, 4, 1) + shown(3, 4, 0) + CLEAR
+def test_at_once_if_wanted(screen, clock, terminal):
+    screen.terminal = terminal
+    lines, end = run(screen, clock, [(1, 0.5)] * 4, show=True)
+    assert lines == [shown(25, 2), shown(50, 1), shown(75, 0), shown(100, 0)] and end == CLEAR
 
 
-def test_time_left_is_the_mean_time_of_those_to_come(monkeypatch, clock):
-    lines, _ = run(monkeypatch, clock, [10.0, 20.0, 60.0, 1.0], total=100)
-    assert lines[1] == shown(1, 100, 990)  # 10 s for one, 99 to come
-    assert lines[2].endswith(shown(2, 100, 1470))  # 30 s for two, 98 to come
-    assert lines[3].endswith(shown(3, 100, 2910))
+def test_time_left_is_that_of_work_at_the_mean_pace(screen, clock):
+    """10 s for 1 of 100, 30 s for 3, 90 s for 10: 10, 10 and 9 s each for those to come."""
+    lines, _ = run(screen, clock, [(1, 10.0), (2, 20.0), (7, 60.0)], total=100)
+    assert lines == [shown(1, 990), shown(3, 970), shown(10, 810)]
 
 
-def test_one_item_has_nothing_to_tell(monkeypatch, clock):
-    assert run(monkeypatch, clock, [60.0], show=True)[1] == ""
-    assert run(monkeypatch, clock, [], show=True)[1] == ""
+def test_before_anything_is_done_there_is_nothing_to_tell(screen, clock):
+    assert run(screen, clock, [(0, 60.0), (0, 60.0)], show=True, total=9) == (["", ""], "")
+    assert run(screen, clock, [], show=True, total=9) == ([], "")
 
 
-def test_the_line_is_cleared_when_the_items_fail(monkeypatch, clock):
-    screen = Screen(True)
-    monkeypatch.setattr("sys.stderr", screen)
-
+def test_the_line_is_cleared_when_the_items_fail(screen, clock):
     def failing():
-        yield from range(3)
-        raise RuntimeError("the third was the last")
+        yield 1, "part"
+        raise RuntimeError("that was the last")
 
-    with pytest.raises(RuntimeError, match="the third was the last"):
-        list(progress(failing(), 9, "planning", True))
-    assert screen.getvalue() == shown(1, 9, 0) + shown(2, 9, 0) + CLEAR
+    with pytest.raises(RuntimeError, match="that was the last"):
+        list(progress(failing(), 4, True))
+    assert screen.getvalue() == shown(25, 0) + CLEAR
 
 
-def test_the_line_is_cleared_when_the_caller_stops(monkeypatch, clock):
-    screen = Screen(True)
-    monkeypatch.setattr("sys.stderr", screen)
-    items = progress(range(9), 9, "planning", True)
+def test_the_line_is_cleared_when_the_caller_stops(screen, clock):
+    items = progress(((i, "part") for i in range(1, 9)), 8, True)
     next(items), next(items)
-    assert not screen.getvalue().endswith(CLEAR)
+    assert screen.getvalue() == shown(12, 0) + shown(25, 0)
     items.close()
-    assert screen.getvalue() == shown(1, 9, 0) + CLEAR
+    assert screen.getvalue().endswith(shown(25, 0) + CLEAR)
+
+
+def test_exploring_tells_when_asked(screen, clock):
+    world, _ = rf.corridor_world(states=4, actions=3, horizon=2)
+    model = rf.Model(rf.Delta(), ridge=1.0)
+    rf.explore(world, model, rf.Uniform(), episodes=4, progress=False)
+    assert screen.getvalue() == ""
+    rf.explore(world, model, rf.Uniform(), episodes=4, progress=True)
+    assert "100%" in screen.getvalue() and screen.getvalue().endswith(CLEAR)

@@ -70,7 +70,8 @@ def test_many_streams_are_one_uniform_sample():
 
 
 def test_fewer_rounds_are_the_beginning_of_more():
-    assert np.array_equal(stream(3, "transitions").random((4, 7)), stream(3, "transitions").random((9, 7))[:4])
+    few, many = (stream(3, "transitions").random((rounds, 7)) for rounds in (4, 9))
+    assert np.array_equal(few, many[:4])
 
 
 def test_the_global_state_is_left_alone():

@@ -13,23 +13,24 @@ T = TypeVar("T")
 SILENT_SECONDS = 2.0
 
 
-def progress(items: Iterable[T], total: int, what: str, show: bool | None = None) -> Iterator[T]:
-    """`items` one by one, with a line on standard error: `what` 12/80, 34 s left.
+def progress(
+    items: Iterable[tuple[float, T]], total: float, show: bool | None = None
+) -> Iterator[tuple[float, T]]:
+    """Items that come with how much is done by then, and a line on standard error: 25%, 34 s left.
 
     `show` None: on a terminal, and after two seconds; True: at once; False: never.
     """
     shown = sys.stderr.isatty() if show is None else show
-    started = time.perf_counter()
-    wrote = False
+    started, wrote = time.perf_counter(), False
     try:
-        for done, item in enumerate(items):
+        for done, item in items:
             passed = time.perf_counter() - started
             if shown and (show or passed > SILENT_SECONDS) and done:
                 left = passed / done * (total - done)
-                sys.stderr.write(f"\r{what} {done}/{total}, {left:.0f} s left \x1b[K")
+                sys.stderr.write(f"\r{done / total:4.0%}, {left:.0f} s left \x1b[K")
                 sys.stderr.flush()
                 wrote = True
-            yield item
+            yield done, item
     finally:
         if wrote:
             sys.stderr.write("\r\x1b[K")

@@ -7,6 +7,7 @@ side by side.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.model import Model
-from rewardfree.posterior import Bundle, Posterior, Posteriors
+from rewardfree.posterior import Bundle, Posterior, Posteriors, Prefix
 from rewardfree.worlds.grid import Grid
 
 
@@ -39,7 +40,7 @@ class Regressions:
         device: str | None = None,
         dtype: Any = None,
     ) -> None:
-        self.model, self.grid, self.runs = model, grid, runs
+        self.model, self.grid, self.horizon, self.runs = model, grid, horizon, runs
         self.steps = model.regressions(horizon)
         self._same_steps, self._side_by_side = same_steps, 1 if same_runs else runs
         designs = (1 if same_steps else self.steps) * self._side_by_side
@@ -50,6 +51,7 @@ class Regressions:
             )
         else:
             self.posteriors = Bundle([posterior(model) for _ in range(designs)], grid.points)
+        self._asked: Posteriors | Prefix = self.posteriors
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
@@ -58,15 +60,24 @@ class Regressions:
 
     def index(self, values: Any) -> Array:
         """Whole numbers, where the posteriors are."""
-        return self.xp.asarray(np.asarray(values, np.int64), device=self.device)
+        return self.xp.asarray(np.array(values, np.int64), device=self.device)
 
     def numbers(self, values: Any) -> Array:
         """Floating numbers, where the posteriors are and of their type."""
-        return self.xp.asarray(values, dtype=self.posteriors.candidates.dtype, device=self.device)
+        return self.xp.asarray(np.array(values), dtype=self.posteriors.candidates.dtype, device=self.device)
+
+    def exact(self, values: Any) -> Array:
+        """Numbers in float64, where the posteriors are: what is drawn must not depend on their type."""
+        return self.xp.asarray(np.array(values, np.float64), device=self.device)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the posteriors are not on the CPU."""
+        return str(self.device) != "cpu"
 
     def count(self, h: int) -> int:
         """How many samples the regression of step h has, or a few more inside a recorded round."""
-        return self.posteriors.length(self.designs(h))
+        return self._asked.length(self.designs(h))
 
     def add(self, h: int, z: Array, following: Array) -> None:
         """One more sample for step h of every run: points (b,) and the next states (b,) seen there."""
@@ -79,8 +90,9 @@ class Regressions:
             for h in range(z.shape[1]):
                 self.add(0, z[:, h], following[:, h])
             return
-        for h in range(self.steps):
-            self._see(h, following[:, h])
+        # All steps have as many samples: one write serves them.
+        self._seen[:, :, self._filled[0]] = self.xp.permute_dims(following, (1, 0))[:, :, None]
+        self._filled += 1
         z = z[: self._side_by_side, :1] if self._same_steps else z[: self._side_by_side]
         self.posteriors.append(None, self.xp.reshape(self.xp.permute_dims(z, (1, 0)), (-1,)))
 
@@ -110,7 +122,17 @@ class Regressions:
 
     def std(self, h: int, rows: Array | None = None) -> Array:
         """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
-        return self.posteriors.std(rows=rows, designs=self.designs(h))
+        return (
+            self._asked.std(designs=self.designs(h))
+            if rows is None
+            else self.posteriors.std(rows=rows, designs=self.designs(h))
+        )
+
+    def as_of(self, n: int) -> Regressions:
+        """These regressions as they were when each had n samples, to ask and not to add to."""
+        earlier = copy.copy(self)
+        earlier._asked = self.posteriors.as_of(n)  # type: ignore[attr-defined]
+        return earlier
 
     def designs(self, h: int) -> slice:
         """Those of step h among the posteriors."""
@@ -121,7 +143,7 @@ class Regressions:
         b, n, c = y.shape
         if self._side_by_side < b:  # one design for all runs: their targets are its columns
             y = self.xp.reshape(self.xp.permute_dims(y, (1, 0, 2)), (1, n, b * c))
-        means = self.xp.permute_dims(self.posteriors.mean(y, designs=self.designs(h)), (0, 2, 1))
+        means = self.xp.permute_dims(self._asked.mean(y, designs=self.designs(h)), (0, 2, 1))
         return self.xp.reshape(means, (b, c, -1))
 
     def _step(self, h: int) -> int:

@@ -24,9 +24,7 @@ def argmax_tied(values: Array, uniform: Array | None = None) -> Array:
     With uniform random numbers (...), one of these indices at random.
     """
     xp = namespace(values)
-    largest = xp.max(values, axis=-1, keepdims=True)
-    tied = (values >= largest - RELATIVE * xp.abs(largest)) | (values == largest)  # the latter for infinity
-    return _pick(tied, uniform)
+    return _pick(values >= _reach(xp.max(values, axis=-1))[..., None], uniform)
 
 
 def best_of_clipped(
@@ -38,9 +36,13 @@ def best_of_clipped(
     """
     xp = namespace(values)
     largest = clip(xp.max(values, axis=-1), low, high)
-    reach = largest - RELATIVE * xp.abs(largest)
-    reach = xp.where(reach <= low, xp.full_like(reach, -float("inf")), reach)
+    reach = xp.where(largest <= low, -float("inf"), _reach(largest))
     return largest, _pick(values >= reach[..., None], uniform)
+
+
+def _reach(largest: Array) -> Array:
+    """largest - RELATIVE |largest|, the least value that ties with it; an infinite one only with itself."""
+    return namespace(largest).minimum(largest * (1.0 - RELATIVE), largest * (1.0 + RELATIVE))
 
 
 def _pick(tied: Array, uniform: Array | None) -> Array:

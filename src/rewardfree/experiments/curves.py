@@ -13,10 +13,9 @@ from rewardfree.budget import Budget
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.model import Model
 from rewardfree.planning import Planner, backward, reward_tables
-from rewardfree.progress import progress as shown
 from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena, Strategy
-from rewardfree.strategies.explore import in_batches, rounds_for
+from rewardfree.strategies.explore import in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -51,7 +50,7 @@ def learning_curves(
     """The gap of every planner at each checkpoint of every run, evaluated exactly.
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
-    the posterior that it explores with, while it explores, so nothing is factorised twice.
+    the posterior that it explored with, which holds every earlier one, so nothing is factorised twice.
     """
     sizes = sorted({count(n, "checkpoints") for n in (samples_per_step or transitions or [])})
     last = sizes[-1] if sizes else None
@@ -68,19 +67,15 @@ def learning_curves(
     }
     optimal = optimal_value(world, reward)[0]
     batches = in_batches(seeds, batch, world, model, strategy, at[-1], device)
+    arenas = (Arena(world, model, strategy, some, at[-1], device=device, dtype=dtype) for some in batches)
     found: dict[str, list[Any]] = {name: [] for name in planners}
-
-    def played() -> Any:
-        for some in batches:
-            arena = Arena(world, model, strategy, some, at[-1], device=device, dtype=dtype)
-            for rounds in at:
-                arena.advance(rounds - arena.played)
-                yield arena.settled()
-
     with one_blas_thread():
-        for ready in shown(played(), len(batches) * len(at), f"{strategy!r}, checkpoint", progress):
-            for name, planner in planners.items():
-                found[name].append(_first_values(world, ready, tables[name], planner))
+        for arena in played(arenas, len(batches), progress):
+            law = arena.regressions.exact(world.P)
+            for n in sizes:
+                earlier = arena.settled().as_of(n)
+                for name, planner in planners.items():
+                    found[name].append(_first_values(earlier, law, tables[name], planner))
     whole, rounds = strategy.round(world.horizon), np.array(at)
     cost = (np.array(sizes), rounds * (0 if strategy.generative else whole.episodes), rounds * len(whole))
     curves = {}
@@ -91,9 +86,7 @@ def learning_curves(
     return curves
 
 
-def _first_values(world: FiniteWorld, ready: Regressions, table: Any, planner: Planner) -> Any:
+def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner) -> Any:
     """V^pi at the first step for the plans that these regressions give, (b,s)."""
-    actions, _ = backward(lambda h: ready, table, planner, world.horizon)
-    xp = ready.xp
-    on_device = (xp.asarray(array, device=ready.device) for array in (world.P, table[0], actions[:, 0]))
-    return to_numpy(values_of_actions(*on_device))[:, 0]
+    actions, _ = backward(lambda h: ready, table, planner, ready.horizon)
+    return to_numpy(values_of_actions(law, ready.exact(table[0]), ready.index(actions[:, 0])))[:, 0]

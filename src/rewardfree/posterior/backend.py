@@ -81,6 +81,9 @@ class Rows(Protocol):
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
         """L[:n, z] for candidates (g,m): (g,n,m)."""
 
+    def squares(self, designs: Selection, n: int) -> Array:
+        """The sum of the squares of the first n rows of each design: (g,|Z|)."""
+
     def write(self, places: Places, row: Array) -> None:
         """Set one row of each of some designs to `row` (g,|Z|)."""
 

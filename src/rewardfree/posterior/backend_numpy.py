@@ -110,6 +110,11 @@ class NumpyRows:
         design = designs.numbers[:, None, None]
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
+    def squares(self, designs: Selection, n: int) -> Array:
+        rows = [self._values[design, :, :n] for design in designs.numbers]
+        sums = [np.einsum("tnp,tnp->tp", tiles, tiles).reshape(-1)[: self._candidates] for tiles in rows]
+        return np.stack(sums)
+
     def write(self, places: Places, row: Array) -> None:
         designs, positions = places
         whole = self._candidates // self._tile

@@ -59,6 +59,8 @@ class TorchBackend:
     def array(self, values: Any) -> Array:
         if isinstance(values, torch.Tensor):
             values = values.detach()
+        elif isinstance(values, np.ndarray) and not values.flags.writeable:
+            values = values.copy()  # torch warns of memory that it must not write
         return torch.as_tensor(values, dtype=self.dtype, device=self.device)
 
     def own(self, values: Any) -> Array:
@@ -166,6 +168,10 @@ class TorchRows:
         numbers = self._backend.index(designs.numbers)[:, None, None]  # picking designs first would copy them
         rows = torch.arange(n, device=self._backend.device)[None, :, None]
         return self._values[numbers, rows, indices[:, None, :]]
+
+    def squares(self, designs: Selection, n: int) -> Array:
+        rows = self._backend.take(self._values, designs.index)[:, :n]
+        return torch.linalg.vector_norm(rows, dim=1).square()
 
     def write(self, places: Places, row: Array) -> None:
         self._backend.put(self._values, places, row)

@@ -19,6 +19,7 @@ from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.backend import Backend, Selection, choose_backend, no_room
 from rewardfree.posterior.candidates import Candidates
 from rewardfree.posterior.factors import Factors
+from rewardfree.posterior.prefix import Prefix
 from rewardfree.posterior.prior import prior_rows
 from rewardfree.threads import one_blas_thread
 
@@ -162,6 +163,10 @@ class Lattice:
         """How many targets `mean` wants per design: the largest count, or more inside a recorded round."""
         return self._factors.longest(self._select(designs))
 
+    def as_of(self, n: int) -> Prefix:
+        """These posteriors as they were when every design had n points (or what it has, if fewer)."""
+        return Prefix(self, count(n, "n", at_least=0))
+
     def repeat(self, step: Callable[[], None], times: int) -> None:
         """Call `step` that often; on CUDA by recording it now and then and playing the recording.
 
@@ -277,9 +282,10 @@ class Lattice:
             return self._selections[key]
         return Selection.named(designs, total)
 
-    def _columns(self, targets: Array, chosen: Selection) -> Array:
-        """`targets` checked, as (g,n,c)."""
+    def _columns(self, targets: Array, chosen: Selection, most: int | None = None) -> Array:
+        """`targets` checked, as (g,n,c); n is what the longest design has, or at most `most`."""
         g, n = len(chosen), self._factors.longest(chosen)
+        n = n if most is None else min(n, most)
         if targets.ndim not in (2, 3) or tuple(targets.shape[:2]) != (g, n):
             raise ValueError(
                 f"targets must have shape ({g}, {n}) or ({g}, {n}, c), one row per design and one entry "

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from rewardfree.posterior.backend_torch import TorchBackend
     from rewardfree.posterior.lattice import Lattice
 
-#: A recording reads fewer than this many rows too many. Rows not yet written are zero and change nothing,
-#: but cost traffic, as a new recording costs time.
-ROWS_PER_RECORDING = 16
+#: A new recording costs the host about so long, in which the device reads so many bytes of L.
+RECORDING_SECONDS, BYTES_PER_SECOND = 0.04, 3e12
 
 
 def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], times: int) -> None:
@@ -69,13 +68,14 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     counts = lattice._backend.index(lattice.counts)
     numbers = lattice._backend.index(np.arange(len(lattice.counts)))
     pool = torch.cuda.graph_pool_handle()
+    stride = _rows_per_recording(lattice)
     recordings: list[Any] = []  # all kept to the end: the pool that they share goes with the last of them
     done = 0
     try:
         while done < times:
             # Room for what a round itself adds, for it may ask again after that.
             rows, fastest = int(lattice.counts.max()), int(growth[0].max())
-            length = -(-max(rows + fastest, 1) // ROWS_PER_RECORDING) * ROWS_PER_RECORDING
+            length = -(-max(rows + fastest, 1) // stride) * stride
             rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
             recording = Recording(min(length, lattice._factors.capacity), counts, numbers)
             recordings.append(_recorded(lattice, step, recording, growth, pool))
@@ -88,8 +88,20 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     finally:
         torch.cuda.synchronize()  # the recordings must not go while they play
         recordings.clear()
-        torch.cuda.empty_cache()  # or torch keeps their pool, and cannot give it back during a recording
+        # Torch keeps their pool, and could not give it back during a recording; taking it again costs time.
+        device = lattice._variance.device
+        if torch.cuda.memory_reserved(device) > torch.cuda.get_device_properties(device).total_memory // 2:
+            torch.cuda.empty_cache()
     return done
+
+
+def _rows_per_recording(lattice: Lattice) -> int:
+    """A recording serves r rounds and reads r/2 rows too many in each: that should take as long as making it.
+
+    These rows are still zero and change nothing.
+    """
+    row = lattice._variance.element_size() * lattice._variance.numel()  # in bytes, of all designs
+    return min(128, max(16, int((2.0 * RECORDING_SECONDS * BYTES_PER_SECOND / row) ** 0.5)))
 
 
 def _recorded(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
@@ -46,7 +46,23 @@ class Round:
     def episodes(self) -> int:
         return max(self.episode) + 1
 
+    @cached_property
+    def by_step(self) -> Any:
+        """An order of the environment steps in which those of one h are side by side, (e,)."""
+        return np.lexsort((self.episode, self.h))
 
+    def columns(self, h: int, episode: int | None = None) -> slice:
+        """Where step h is in that order, of all episodes that get there, or of one."""
+        first = sum(step < h for step in self.h)
+        reached = [e for e, step in zip(self.episode, self.h, strict=True) if step == h]
+        if episode is None:
+            return slice(first, first + len(reached))
+        first += reached.index(episode)
+        return slice(first, first + 1)
+
+
+#: A long exploration is played in so many parts.
+PARTS = 20
 #: What an explorer's Q is at a step without data: 0, or what the prior gives.
 Empty: TypeAlias = Literal["zero", "prior"]
 
@@ -119,29 +135,34 @@ class Arena:
         where = self.regressions
         self.now = where.index([0])  # the round, as an array: see Lattice.repeat
         self.played = self._loaded = 0
-        self._cumulative = where.xp.asarray(world.cumulative, device=where.device)
-        self._uniform = where.xp.asarray(self._drawn("transitions"), device=where.device)
+        self._cumulative = where.exact(world.cumulative)
+        self._uniform = where.exact(self._drawn("transitions"))
         self._starts = where.index(self._drawn_starts())
         self._points = where.index(np.zeros((self.runs, rounds, len(self.round))))
         self._following = where.index(np.zeros((self.runs, rounds, len(self.round))))
-        self._columns: dict[tuple[int, int | None], Array] = {}
+        self._ties = where.exact(self._drawn("ties")) if strategy.ties == "random" else None
+        self._episodes = where.index(np.arange(self.round.episodes))
 
     @property
     def actions(self) -> int:
         return self.world.grid.shape[1]
 
-    def advance(self, rounds: int) -> None:
-        """Play that many rounds more."""
-        assert self.played + rounds <= self.rounds
-        with one_blas_thread():
-            self.regressions.posteriors.repeat(self._play, rounds)
-        self.played += rounds
+    def play(self) -> Iterator[float]:
+        """Play all rounds in a few parts, and say after each how far it is: 1 is the end."""
+        # On a device a part costs something of its own: there it is one.
+        part = self.rounds if self.regressions.on_device else -(-self.rounds // PARTS)
+        while self.played < self.rounds:
+            now = min(part, self.rounds - self.played)
+            with one_blas_thread():
+                self.regressions.posteriors.repeat(self._play, now)
+            self.played += now
+            yield self.played / self.rounds
 
     def settled(self) -> Regressions:
         """The regressions with all that was played, also where the strategy does not keep them up itself."""
         if not self.strategy.curious and self._loaded < self.played:
             new = slice(self._loaded, self.played)
-            points, following = to_numpy(self._points[:, new]), to_numpy(self._following[:, new])
+            points, following = self._recorded(self._points, new), self._recorded(self._following, new)
             kept = [i for i, kept in enumerate(self.round.kept) if kept]
             steps = (
                 [kept]
@@ -157,7 +178,7 @@ class Arena:
 
     def starts(self) -> Array:
         """The first states of this round's episodes, (b,e)."""
-        return self._starts[:, self.now, :][:, 0, :]
+        return self._starts[:, self.now][:, 0]
 
     def act(self, h: int, q: Array, episode: int | None = None) -> Array:
         """The greedy actions (b,k) for Q (b,k,a), clipped to [0, H], at step h of k episodes: see `move`."""
@@ -168,16 +189,16 @@ class Arena:
 
         What follows is recorded and returned, (b,k).
         """
-        columns = self._column(h, episode)
+        columns = self.round.columns(h, episode)
         law = self._cumulative[0 if self.world.stationary else h]
-        following = next_states(law, z, self._uniform[:, self.now, columns])
-        self._points[:, self.now, columns] = z
-        self._following[:, self.now, columns] = following
+        following = next_states(law, z, self._draws[:, columns])
+        self._points[:, self.now, columns] = z[:, None, :]
+        self._following[:, self.now, columns] = following[:, None, :]
         return following
 
     def tie_breaks(self, h: int, episode: int | None = None) -> Array | None:
         """Uniform numbers (b,k) that decide between ties at those steps; None: the lowest index wins."""
-        return None if self._ties is None else self._ties[:, self.now, self._column(h, episode)]
+        return None if self._ties is None else self._ties[:, self.now, self.round.columns(h, episode)][:, 0]
 
     def estimate(self, h: int, value: Array | None, empty: Empty = "prior") -> tuple[Array, Array]:
         """mean_h[V] for V (b,s,c) or None, and sigma_h: (b,c,z) and (b,1,z). `empty`: both 0 without data."""
@@ -198,9 +219,8 @@ class Arena:
 
     def at_states(self, q: Array, state: Array) -> Array:
         """Q (b,k,z) of k episodes at their states (b,k): (b,k,a)."""
-        where = self.regressions
-        episodes = where.xp.arange(q.shape[1], device=where.device)[None, :]
-        return where.xp.reshape(q, (*q.shape[:2], *self.world.grid.shape))[where.each_run, episodes, state]
+        q = self.regressions.xp.reshape(q, (*q.shape[:2], *self.world.grid.shape))
+        return q[self.regressions.each_run, self._episodes[None, : q.shape[1]], state]
 
     def rows(self, state: Array) -> Array:
         """All z = (s,a) of states (b,1): (b,a)."""
@@ -209,13 +229,15 @@ class Arena:
 
     def random_actions(self, h: int) -> Array:
         """Uniformly random actions (b,1) at step h of this round's episode."""
-        return self._actions[:, self.now, self._column(h)]
+        return self._actions[:, self.now, self.round.columns(h)][:, 0]
 
     def data(self) -> list[Transitions]:
         """What each run has recorded so far."""
         rounds, size = self.played, len(self.round)
-        points = to_numpy(self._points[:, :rounds]).reshape(self.runs, -1)
-        following = to_numpy(self._following[:, :rounds]).reshape(self.runs, -1)
+        points, following = (
+            self._recorded(array, slice(rounds)).reshape(self.runs, -1)
+            for array in (self._points, self._following)
+        )
         state, action = np.divmod(points, self.world.grid.shape[1])
         episode = np.arange(rounds)[:, None] * self.round.episodes + np.array(self.round.episode)
         columns: dict[str, Any] = {
@@ -231,34 +253,25 @@ class Arena:
         ]
 
     def _play(self) -> None:
+        self._draws = self._uniform[:, self.now][:, 0]
         self.strategy.play(self)
         self.now += 1
 
     def _drawn(self, name: str) -> Any:
-        """Uniform numbers of each run's stream of that name, (b,round,e)."""
+        """Uniform numbers of each run's stream of that name, (b,round,e), the columns by step."""
         shape = (self.rounds, len(self.round))
-        return np.stack([stream(seed, name).random(shape) for seed in self.seeds])
+        return np.stack([stream(seed, name).random(shape)[:, self.round.by_step] for seed in self.seeds])
+
+    def _recorded(self, array: Array, rounds: slice) -> Any:
+        """Columns by step (b,round,e) as NumPy in the order in which the steps were made."""
+        return to_numpy(array[:, rounds])[:, :, np.argsort(self.round.by_step)]
 
     def _drawn_starts(self) -> Any:
         shape = (self.rounds, self.round.episodes)
+        if self.world.start.max() == 1.0:  # no need to draw
+            return np.full((self.runs, *shape), self.world.start.argmax())
         return np.stack([self.world.first_states(stream(seed, "start").random(shape)) for seed in self.seeds])
-
-    def _column(self, h: int, episode: int | None = None) -> Array:
-        """Which of the round's environment steps are step h, of one episode or of all, (k,)."""
-        if (h, episode) not in self._columns:
-            places = zip(self.round.episode, self.round.h, strict=True)
-            found = [i for i, (e, step) in enumerate(places) if step == h and episode in (None, e)]
-            self._columns[h, episode] = self.regressions.index(found)
-        return self._columns[h, episode]
-
-    @cached_property
-    def _ties(self) -> Array | None:
-        """Uniform numbers that decide between ties, (b,round,e), if they are wanted."""
-        if self.strategy.ties == "lowest":
-            return None
-        where = self.regressions
-        return where.xp.asarray(self._drawn("ties"), device=where.device)
 
     @cached_property
     def _actions(self) -> Array:
-        return self.regressions.index(np.floor(self._drawn("actions") * self.world.grid.shape[1]))
+        return self.regressions.index(np.floor(self._drawn("actions") * self.actions))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rewardfree.arrays import count
@@ -13,9 +13,6 @@ from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.arena import Arena, Strategy, shares_points
 from rewardfree.worlds.finite import FiniteWorld
-
-#: A long exploration is played in so many parts, to show its progress.
-PARTS = 20
 
 
 def explore(
@@ -83,21 +80,19 @@ def explore_many(
     seeds = [count(seed, "seed", at_least=0) for seed in seeds]
     options = {"device": device, "dtype": dtype, "posterior": posterior}
     batches = in_batches(seeds, batch, world, model, strategy, rounds, device)
-    part = -(-rounds // PARTS)
-
-    def played() -> Any:
-        for some in batches:
-            arena = Arena(world, model, strategy, some, rounds, **options)
-            for first in range(0, rounds, part):
-                arena.advance(min(part, rounds - first))
-                yield arena
-
-    total = len(batches) * -(-rounds // part)
+    arenas = (Arena(world, model, strategy, some, rounds, **options) for some in batches)
     runs: list[Transitions] = []
-    for arena in shown(played(), total, f"exploring ({len(seeds)} runs), part", progress):
-        if arena.played == rounds:
-            runs += [data.cut(budget) for data in arena.data()]
+    for arena in played(arenas, len(batches), progress):
+        runs += [data.cut(budget) for data in arena.data()]
     return runs
+
+
+def played(arenas: Iterable[Arena], total: int, progress: bool | None) -> Iterator[Arena]:
+    """Arenas, `total` of them, each when it has played all its rounds."""
+    fractions = ((i + part, arena) for i, arena in enumerate(arenas) for part in arena.play())
+    for done, arena in shown(fractions, total, progress):
+        if done == int(done):
+            yield arena
 
 
 def rounds_for(budget: Budget, world: FiniteWorld, strategy: Strategy) -> int:
