@@ -61,13 +61,13 @@ def assert_textbook(world, model, strategy, seed=3, rounds=ROUNDS, **options):
 @pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
 @pytest.mark.parametrize("strategy", ALL, ids=repr)
 def test_trajectories_are_the_textbooks(strategy, pooled):
-    assert_textbook(small_world(), model(pooled=pooled), strategy)
+    assert_textbook(small_world(), model(pooled=pooled), strategy, rounds=8 if pooled else ROUNDS)
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
 @pytest.mark.parametrize("strategy", [each for each in ALL if hasattr(each, "beta")], ids=repr)
 def test_centred_trajectories_are_the_textbooks(strategy, pooled):
-    assert_textbook(small_world(start=SPREAD), model(pooled=pooled, centred=True), strategy, rounds=10)
+    assert_textbook(small_world(start=SPREAD), model(pooled=pooled, centred=True), strategy, rounds=7)
 
 
 @pytest.mark.parametrize("start", [SPREAD, None], ids=["a distribution", "anywhere"])
@@ -88,7 +88,7 @@ def test_other_kernels_are_the_textbooks(kernel, empty):
         *([rf.Generative()] if empty == "prior" else []),
     ]
     for strategy in strategies:
-        assert_textbook(small_world(), model(kernel), strategy, rounds=9)
+        assert_textbook(small_world(), model(kernel), strategy, rounds=7)
 
 
 @pytest.mark.parametrize("strategy", FIVE, ids=repr)
@@ -218,7 +218,7 @@ def test_uniform_actions_are_uniform():
 @pytest.mark.parametrize("strategy", [*FIVE, rf.Generative(ties="random"), rf.Qiu(0.1, "random")], ids=repr)
 def test_runs_do_not_depend_on_who_plays_beside_them(strategy, pooled):
     world, each, seeds = small_world(start=SPREAD), model(pooled=pooled), [4, 0, 7, 11]
-    sizes = budget(world, each, 5)
+    sizes = budget(world, each, 4)
     alone = [recorded(rf.explore(world, each, strategy, seed=seed, **sizes)) for seed in seeds]
     for batch in (1, 2, 3, None):
         runs = rf.explore_many(world, each, strategy, seeds=seeds, batch=batch, **sizes)
@@ -365,9 +365,9 @@ def test_above_the_clip_only_action_0_is_played(make):
 @pytest.mark.parametrize("make", [rf.Online, rf.Qiu])
 def test_the_clip_itself_is_the_textbooks(make, beta):
     world, each = small_world(start=None), model(rf.Linear(bias=0.1), 0.5)
-    assert reference_runs.explore(world, each, make(beta), ROUNDS).largest > world.horizon
+    assert reference_runs.explore(world, each, make(beta), 8).largest > world.horizon
     for ties in ("lowest", "random"):
-        assert_textbook(world, each, make(beta, ties=ties))
+        assert_textbook(world, each, make(beta, ties=ties), rounds=8)
 
 
 def test_beta_of_zero_plays_action_0():

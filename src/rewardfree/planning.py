@@ -158,7 +158,7 @@ def plan_runs(
     with one_blas_thread():
         for some in _together(runs, model, device):
             stages = _refitted(some, model, H, device, dtype)
-            actions, values = backward(stages, table, planner, H, gamma, seed)
+            actions, values = map(to_numpy, backward(stages, table, planner, H, gamma, seed))
             plans += [
                 [Plan(first.grid, H, planner, a, v) for a, v in zip(*both, strict=True)]
                 for both in zip(actions, values, strict=True)
@@ -185,7 +185,7 @@ def backward(
     discount: float = 1.0,
     seed: int = 0,
 ) -> tuple[Any, Any]:
-    """Alg 1 for b runs and c rewards (c,h,s,a): the actions and the values V_h, each (b,c,h,s).
+    """Alg 1 for b runs and c rewards (c,h,s,a): the actions and the values V_h, (b,c,h,s), on the device.
 
     `stages(h)` holds the regressions of step h; it is asked once for each, from the last step to the first.
     """
@@ -209,9 +209,9 @@ def backward(
         q += r
         uniform = None if ties is None else stage.numbers(ties[h])
         best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)
-        actions[h], values[h] = to_numpy(chosen), to_numpy(best)
+        actions[h], values[h] = chosen, best
         value = xp.permute_dims(best, (0, 2, 1))  # (b,s,c)
-    return np.stack(actions, axis=2), np.stack(values, axis=2)
+    return xp.stack(actions, axis=2), xp.stack(values, axis=2)
 
 
 def _horizon(horizon: int | None, data: Transitions, model: Model) -> int:

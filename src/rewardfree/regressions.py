@@ -112,21 +112,18 @@ class Regressions:
             for point in z[common:]:  # what some have and others lack
                 self.posteriors.append([number], [point])
 
-    def mean(self, h: int, values: Array) -> Array:
-        """The estimate of [P_h V] for V (b,s,c), at every z: (b,c,z)."""
+    def mean(self, h: int, values: Array, rows: Array | None = None) -> Array:
+        """The estimate of [P_h V] for V (b,s,c), at every z, or at rows (b,m): (b,c,z) or (b,c,m)."""
         y = values[self.each_run, self._seen[self._step(h), :, : self.count(h)]]  # (b,n,c)
         if not self.model.centred:
-            return self._mean(h, y)
+            return self._mean(h, y, rows)
         centre = 0.5 * (self.xp.max(values, axis=1) + self.xp.min(values, axis=1))  # (b,c)
-        return self._mean(h, y - centre[:, None, :]) + centre[:, :, None]
+        return self._mean(h, y - centre[:, None, :], rows) + centre[:, :, None]
 
     def std(self, h: int, rows: Array | None = None) -> Array:
         """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
-        return (
-            self._asked.std(designs=self.designs(h))
-            if rows is None
-            else self.posteriors.std(rows=rows, designs=self.designs(h))
-        )
+        where = {} if rows is None else {"rows": rows}
+        return self._asked.std(designs=self.designs(h), **where)
 
     def as_of(self, n: int) -> Regressions:
         """These regressions as they were when each had n samples, to ask and not to add to."""
@@ -139,11 +136,13 @@ class Regressions:
         first = 0 if self._same_steps else self._step(h) * self._side_by_side
         return slice(first, first + self._side_by_side)
 
-    def _mean(self, h: int, y: Array) -> Array:
+    def _mean(self, h: int, y: Array, rows: Array | None) -> Array:
         b, n, c = y.shape
         if self._side_by_side < b:  # one design for all runs: their targets are its columns
             y = self.xp.reshape(self.xp.permute_dims(y, (1, 0, 2)), (1, n, b * c))
-        means = self.xp.permute_dims(self._asked.mean(y, designs=self.designs(h)), (0, 2, 1))
+        where = {} if rows is None else {"rows": rows}
+        means = self._asked.mean(y, designs=self.designs(h), **where)
+        means = self.xp.permute_dims(means, (0, 2, 1))
         return self.xp.reshape(means, (b, c, -1))
 
     def _step(self, h: int) -> int:

@@ -89,4 +89,4 @@ def learning_curves(
 def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner) -> Any:
     """V^pi at the first step for the plans that these regressions give, (b,s)."""
     actions, _ = backward(lambda h: ready, table, planner, ready.horizon)
-    return to_numpy(values_of_actions(law, ready.exact(table[0]), ready.index(actions[:, 0])))[:, 0]
+    return to_numpy(values_of_actions(law, ready.exact(table[0]), actions[:, 0]))[:, 0]

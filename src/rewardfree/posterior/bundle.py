@@ -37,23 +37,20 @@ class Bundle:
             self._posteriors[number].extend(self._candidates[added])
             self._counts[number] += len(added)
 
-    def mean(self, targets: Array, *, designs: Any = None) -> Array:
-        numbers = self._numbers(designs)
-        means = [
-            self._posteriors[number].mean(columns[: self._counts[number]], self._candidates)
-            for number, columns in zip(numbers, targets, strict=True)
-        ]
-        return np.stack(means)
+    def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
+        asked = zip(self._asked(at, rows, designs), targets, strict=True)
+        return np.stack([self._posteriors[i].mean(y[: self._counts[i]], points) for (i, points), y in asked])
 
     def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
+        return np.stack([self._posteriors[i].std(points) for i, points in self._asked(at, rows, designs)])
+
+    def _asked(self, at: Any, rows: Any, designs: Any) -> list[tuple[int, Any]]:
+        """The designs that are asked, each with the points that it is asked about."""
         numbers = self._numbers(designs)
-        points = self._candidates if at is None else as_points(at, "at")
         if rows is None:
-            return np.stack([self._posteriors[number].std(points) for number in numbers])
-        rows = np.broadcast_to(rows, (len(numbers), np.shape(rows)[-1]))
-        return np.stack(
-            [self._posteriors[n].std(self._candidates[row]) for n, row in zip(numbers, rows, strict=True)]
-        )
+            return [(i, self._candidates if at is None else at) for i in numbers]
+        each = np.broadcast_to(rows, (len(numbers), np.shape(rows)[-1]))
+        return [(i, self._candidates[row]) for i, row in zip(numbers, each, strict=True)]
 
     def length(self, designs: Any = None) -> int:
         return int(self._counts[self._numbers(designs)].max())

@@ -58,8 +58,8 @@ class Posteriors(Protocol):
         """Add p candidates to every design: (g,p)."""
         ...
 
-    def mean(self, targets: Array, *, designs: Any = None) -> Array:
-        """At all of Z: targets (g,n,c) give (g,m,c). Designs of fewer points ignore the rest."""
+    def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
+        """At all of Z or as `std`: targets (g,n,c) give (g,m,c). Designs of fewer points ignore the rest."""
         ...
 
     def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rewardfree.posterior.lattice import Lattice
 
 #: A new recording costs the host about so long, in which the device reads so many bytes of L.
-RECORDING_SECONDS, BYTES_PER_SECOND = 0.04, 3e12
+RECORDING_SECONDS, BYTES_PER_SECOND = 0.02, 3e12
 
 
 def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], times: int) -> None:

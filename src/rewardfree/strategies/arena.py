@@ -137,11 +137,15 @@ class Arena:
         self.played = self._loaded = 0
         self._cumulative = where.exact(world.cumulative)
         self._uniform = where.exact(self._drawn("transitions"))
-        self._starts = where.index(self._drawn_starts())
         self._points = where.index(np.zeros((self.runs, rounds, len(self.round))))
         self._following = where.index(np.zeros((self.runs, rounds, len(self.round))))
         self._ties = where.exact(self._drawn("ties")) if strategy.ties == "random" else None
         self._episodes = where.index(np.arange(self.round.episodes))
+        self._actions_of = where.index(np.arange(self.actions))
+        self._start_rows: Array | None = None
+        if world.start.max() == 1.0:
+            self._start_rows = self.rows(where.index(np.full((self.runs, 1), world.start.argmax())))
+        self._starts = where.index(self._drawn_starts())
 
     @property
     def actions(self) -> int:
@@ -201,11 +205,16 @@ class Arena:
         return None if self._ties is None else self._ties[:, self.now, self.round.columns(h, episode)][:, 0]
 
     def estimate(self, h: int, value: Array | None, empty: Empty = "prior") -> tuple[Array, Array]:
-        """mean_h[V] for V (b,s,c) or None, and sigma_h: (b,c,z) and (b,1,z). `empty`: both 0 without data."""
+        """mean_h[V] for V (b,s,c) or None, and sigma_h: (b,c,z) and (b,1,z). `empty`: both 0 without data.
+
+        At the first step of a world with one start, there only, which spares a pass over the posterior:
+        (b,c,a) and (b,1,a).
+        """
         where = self.regressions
+        rows = self._start_rows if h == 0 else None
         # The mean first: it computes the row that the last sample still owes in its own pass over L.
-        mean = None if value is None else where.mean(h, value)
-        sigma = where.std(h)[:, None, :]
+        mean = None if value is None else where.mean(h, value, rows)
+        sigma = where.std(h, rows)[:, None, :]
         if empty == "zero" and where.count(h) == 0:
             sigma = where.xp.zeros_like(sigma)
             mean = None if mean is None else where.xp.zeros_like(mean)
@@ -218,14 +227,15 @@ class Arena:
         return xp.permute_dims(clip(largest, 0.0, float(self.horizon)), (0, 2, 1))
 
     def at_states(self, q: Array, state: Array) -> Array:
-        """Q (b,k,z) of k episodes at their states (b,k): (b,k,a)."""
+        """Q (b,k,z) of k episodes at their states (b,k), or as it is if given at these alone: (b,k,a)."""
+        if q.shape[2] == self.actions:
+            return q
         q = self.regressions.xp.reshape(q, (*q.shape[:2], *self.world.grid.shape))
         return q[self.regressions.each_run, self._episodes[None, : q.shape[1]], state]
 
     def rows(self, state: Array) -> Array:
         """All z = (s,a) of states (b,1): (b,a)."""
-        where, actions = self.regressions, self.world.grid.shape[1]
-        return state * actions + where.xp.arange(actions, device=where.device)
+        return state * self.actions + self._actions_of
 
     def random_actions(self, h: int) -> Array:
         """Uniformly random actions (b,1) at step h of this round's episode."""
@@ -268,7 +278,7 @@ class Arena:
 
     def _drawn_starts(self) -> Any:
         shape = (self.rounds, self.round.episodes)
-        if self.world.start.max() == 1.0:  # no need to draw
+        if self._start_rows is not None:  # no need to draw
             return np.full((self.runs, *shape), self.world.start.argmax())
         return np.stack([self.world.first_states(stream(seed, "start").random(shape)) for seed in self.seeds])
 

@@ -63,7 +63,7 @@ class Qiu(_WholeEpisodes):
             mean, sigma = arena.estimate(h, value, self.empty)
             q[h] = clip(self.beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
             q[h] = q[h] if mean is None else mean + q[h]
-            value = arena.value(q[h])
+            value = arena.value(q[h]) if h else None
         return q
 
 

@@ -48,7 +48,7 @@ class Online:
         for h in reversed(range(target + 1)):
             mean, sigma = arena.estimate(h, value, self.empty)
             q[h] = self.beta * sigma if mean is None else mean + self.beta * sigma
-            value = arena.value(q[h])
+            value = arena.value(q[h]) if h else None
         state = arena.starts()[:, target : target + 1]
         for h in range(target + 1):
             z = state * arena.actions + arena.act(h, arena.at_states(q[h], state), target)
@@ -64,11 +64,12 @@ class Online:
         for h in reversed(steps):
             mean, sigma = arena.estimate(h, value, self.empty)
             own[h] = self.beta * sigma
-            value = arena.value(own[h])
             if mean is not None:
                 mean += own[h]
                 beyond[h] = mean
-                value = xp.concat([value, arena.value(mean)], axis=2)
+            if h:
+                values = [arena.value(q[h]) for q in (own, beyond) if h in q]
+                value = xp.concat(values, axis=2)
         state, points, following = arena.starts(), [], []
         for h in steps:
             q = arena.at_states(own[h], state[:, :1])
