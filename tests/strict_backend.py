@@ -82,8 +82,8 @@ class StrictRows:
         chosen = self.values[designs.numbers][:, :n]
         return xp.asarray(np.take_along_axis(chosen, np.asarray(indices)[:, None, :], axis=2))
 
-    def squares(self, designs, n):
-        return xp.asarray((self.values[designs.index, :n] ** 2).sum(axis=1))
+    def squares(self, designs, first, last):
+        return xp.asarray((self.values[designs.index, first:last] ** 2).sum(axis=1))
 
     def write(self, places, row):
         self.values[_plain(places)] = np.asarray(row)

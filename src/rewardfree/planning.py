@@ -198,14 +198,13 @@ def backward(
         stage = stages(h)
         xp, b = stage.xp, stage.runs
         r = stage.numbers(rewards[:, h if rewards.shape[1] > 1 else 0].reshape(c, s * a))
-        bonus = None
         if value is not None:
             q = discount * stage.mean(h, value) if discount < 1.0 else stage.mean(h, value)
         else:
             q = xp.zeros((b, c, s * a), dtype=r.dtype, device=stage.device)
         if planner.sign and planner.beta:
             bonus = planner.sign * clip(planner.beta * stage.std(h), 0.0, float(horizon))
-            q += bonus[:, None, :]
+            q += bonus if bonus.ndim == 3 else bonus[:, None, :]
         q += r
         uniform = None if ties is None else stage.numbers(ties[h])
         best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)

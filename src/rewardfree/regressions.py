@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.model import Model
-from rewardfree.posterior import Bundle, Posterior, Posteriors, Prefix
+from rewardfree.posterior import Bundle, Lattice, Posterior, Posteriors, Prefixes
 from rewardfree.worlds.grid import Grid
 
 
@@ -51,7 +51,7 @@ class Regressions:
             )
         else:
             self.posteriors = Bundle([posterior(model) for _ in range(designs)], grid.points)
-        self._asked: Posteriors | Prefix = self.posteriors
+        self._asked: Posteriors | Prefixes = self.posteriors
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
@@ -125,10 +125,13 @@ class Regressions:
         where = {} if rows is None else {"rows": rows}
         return self._asked.std(designs=self.designs(h), **where)
 
-    def as_of(self, n: int) -> Regressions:
-        """These regressions as they were when each had n samples, to ask and not to add to."""
+    def as_of(self, sizes: Sequence[int]) -> Regressions:
+        """These regressions as they were when they had n samples, for several n side by side: one a column.
+
+        To ask, not to add to: `mean` wants a V for each n, (b,s,c), and `std` gives (b,c,z).
+        """
         earlier = copy.copy(self)
-        earlier._asked = self.posteriors.as_of(n)  # type: ignore[attr-defined]
+        earlier._asked = cast(Lattice, self.posteriors).as_of(sizes)
         return earlier
 
     def designs(self, h: int) -> slice:

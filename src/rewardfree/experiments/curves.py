@@ -71,22 +71,20 @@ def learning_curves(
     found: dict[str, list[Any]] = {name: [] for name in planners}
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
-            law = arena.regressions.exact(world.P)
-            for n in sizes:
-                earlier = arena.settled().as_of(n)
-                for name, planner in planners.items():
-                    found[name].append(_first_values(earlier, law, tables[name], planner))
+            law, earlier = arena.regressions.exact(world.P), arena.settled().as_of(sizes)
+            for name, planner in planners.items():
+                found[name].append(_first_values(earlier, law, tables[name], planner, len(sizes)))
     whole, rounds = strategy.round(world.horizon), np.array(at)
     cost = (np.array(sizes), rounds * (0 if strategy.generative else whole.episodes), rounds * len(whole))
     curves = {}
-    for name, parts in found.items():  # checkpoint by checkpoint within a batch
-        values = [np.stack(parts[i : i + len(at)], axis=1) for i in range(0, len(parts), len(at))]
+    for name, values in found.items():
         gaps = gap_of_values(world, optimal, np.concatenate(values))
         curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max)
     return curves
 
 
-def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner) -> Any:
-    """V^pi at the first step for the plans that these regressions give, (b,s)."""
-    actions, _ = backward(lambda h: ready, table, planner, ready.horizon)
-    return to_numpy(values_of_actions(law, ready.exact(table[0]), actions[:, 0]))[:, 0]
+def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner, sizes: int) -> Any:
+    """V^pi at the first step for the plans that these regressions give at each of their sizes, (b,n,s)."""
+    every = np.broadcast_to(table, (sizes, *table.shape[1:]))
+    actions, _ = backward(lambda h: ready, every, planner, ready.horizon)
+    return to_numpy(values_of_actions(law, ready.exact(table[0]), actions))[:, :, 0]

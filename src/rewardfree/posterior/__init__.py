@@ -4,7 +4,7 @@ from rewardfree.posterior.backend import room_for
 from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.lattice import Lattice
-from rewardfree.posterior.prefix import Prefix
+from rewardfree.posterior.prefix import Prefixes
 from rewardfree.posterior.protocol import Posterior, Posteriors
 
-__all__ = ["Bundle", "Design", "Lattice", "Posterior", "Posteriors", "Prefix", "room_for"]
+__all__ = ["Bundle", "Design", "Lattice", "Posterior", "Posteriors", "Prefixes", "room_for"]

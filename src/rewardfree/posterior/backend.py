@@ -81,11 +81,11 @@ class Rows(Protocol):
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
         """L[:n, z] for candidates (g,m): (g,n,m)."""
 
-    def squares(self, designs: Selection, n: int) -> Array:
-        """The sum of the squares of the first n rows of each design: (g,|Z|)."""
+    def squares(self, designs: Selection, first: int, last: int) -> Array:
+        """The sum of the squares of rows first..last-1 of each design: (g,|Z|)."""
 
     def write(self, places: Places, row: Array) -> None:
-        """Set one row of each of some designs to `row` (g,|Z|)."""
+        """Set one row of each of some designs to `row` (g,|Z|), or p of them to (g,p,|Z|)."""
 
 
 class Backend(Protocol):

@@ -110,13 +110,18 @@ class NumpyRows:
         design = designs.numbers[:, None, None]
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
-    def squares(self, designs: Selection, n: int) -> Array:
-        rows = [self._values[design, :, :n] for design in designs.numbers]
+    def squares(self, designs: Selection, first: int, last: int) -> Array:
+        rows = [self._values[design, :, first:last] for design in designs.numbers]
         sums = [np.einsum("tnp,tnp->tp", tiles, tiles).reshape(-1)[: self._candidates] for tiles in rows]
         return np.stack(sums)
 
     def write(self, places: Places, row: Array) -> None:
         designs, positions = places
+        if row.ndim == 3:
+            for i in range(row.shape[1]):
+                each = positions.start + i if isinstance(positions, slice) else positions[:, i]
+                self.write((designs if isinstance(designs, slice) else designs[:, 0], each), row[:, i])
+            return
         whole = self._candidates // self._tile
         split = whole * self._tile
         self._values[designs, :whole, positions] = row[:, :split].reshape(len(row), whole, self._tile)

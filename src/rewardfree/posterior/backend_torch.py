@@ -169,8 +169,8 @@ class TorchRows:
         rows = torch.arange(n, device=self._backend.device)[None, :, None]
         return self._values[numbers, rows, indices[:, None, :]]
 
-    def squares(self, designs: Selection, n: int) -> Array:
-        rows = self._backend.take(self._values, designs.index)[:, :n]
+    def squares(self, designs: Selection, first: int, last: int) -> Array:
+        rows = self._backend.take(self._values, designs.index)[:, first:last]
         return torch.linalg.vector_norm(rows, dim=1).square()
 
     def write(self, places: Places, row: Array) -> None:

@@ -9,7 +9,7 @@ few points is answered from C^-1 alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.backend import Backend, Selection, choose_backend, no_room
 from rewardfree.posterior.candidates import Candidates
 from rewardfree.posterior.factors import Factors
-from rewardfree.posterior.prefix import Prefix
+from rewardfree.posterior.prefix import Prefixes
 from rewardfree.posterior.prior import prior_rows
 from rewardfree.threads import one_blas_thread
 
@@ -163,9 +163,9 @@ class Lattice:
         """How many targets `mean` wants per design: the largest count, or more inside a recorded round."""
         return self._factors.longest(self._select(designs))
 
-    def as_of(self, n: int) -> Prefix:
-        """These posteriors as they were when every design had n points (or what it has, if fewer)."""
-        return Prefix(self, count(n, "n", at_least=0))
+    def as_of(self, sizes: Sequence[int]) -> Prefixes:
+        """These posteriors as they were when designs had n points, or all they have if fewer, for each n."""
+        return Prefixes(self, [count(n, "sizes", at_least=0) for n in sizes])
 
     def repeat(self, step: Callable[[], None], times: int) -> None:
         """Call `step` that often; on CUDA by recording it now and then and playing the recording.
@@ -251,8 +251,7 @@ class Lattice:
             backend.add_outer(means, own, rows[:, i, :])
         # Last, and first what takes memory: if that runs out, nothing has been changed yet.
         backend.subtract_squares(self._variance, chosen.index, rows)
-        for i in range(p):
-            self._rows.write(factors.places(chosen, i - lag), rows[:, i, :])
+        self._rows.write(factors.places(chosen, -lag, p), rows[:, 0, :] if p == 1 else rows)
         self._settled[chosen.numbers] += p
         return means
 
@@ -282,10 +281,9 @@ class Lattice:
             return self._selections[key]
         return Selection.named(designs, total)
 
-    def _columns(self, targets: Array, chosen: Selection, most: int | None = None) -> Array:
-        """`targets` checked, as (g,n,c); n is what the longest design has, or at most `most`."""
+    def _columns(self, targets: Array, chosen: Selection) -> Array:
+        """`targets` checked, as (g,n,c)."""
         g, n = len(chosen), self._factors.longest(chosen)
-        n = n if most is None else min(n, most)
         if targets.ndim not in (2, 3) or tuple(targets.shape[:2]) != (g, n):
             raise ValueError(
                 f"targets must have shape ({g}, {n}) or ({g}, {n}, c), one row per design and one entry "
