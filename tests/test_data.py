@@ -27,7 +27,6 @@ EPISODIC = [strategy for strategy in STRATEGIES if not strategy.generative]
 PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
 POOLED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
 MODELS = [PER_STEP, POOLED]
-NOT_YET = pytest.mark.xfail(strict=True, reason="reported: src does not do this yet")
 
 
 def world_of(by_step=False, start=1):
@@ -137,7 +136,6 @@ def test_a_prefix_leaves_the_run_alone():
     assert len(run) == 5 * H and run.samples.tolist() == [5] * H
 
 
-@NOT_YET
 def test_an_episode_that_was_cut_is_no_whole_one():
     """explore(episodes=2) makes 8 steps; a run of 6 does not have them, yet gives its 6 as two episodes."""
     run = rf.explore(WORLD, PER_STEP, rf.Uniform(), steps=6)

@@ -16,7 +16,6 @@ S, A, H = 4, 3, 5
 GRID = Grid.of(None, None, (S, A))
 TABLE = np.random.default_rng(0).random((S, A))
 BY_STEP = np.random.default_rng(1).random((H, S, A))
-NOT_YET = pytest.mark.xfail(strict=True, reason="reported: src does not do this yet")
 
 
 def advice(reward):
@@ -175,7 +174,6 @@ def test_every_planner_of_the_paper_refuses_other_ranges(planner, reward):
         rf.plan(data, reward, planner)
 
 
-@NOT_YET
 @settings(max_examples=30)
 @given(
     hnp.arrays(np.float64, (S, A), elements=st.floats(-50, 50)).filter(lambda r: r.min() < 0 or r.max() > 1)

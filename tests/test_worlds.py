@@ -15,9 +15,6 @@ from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
 from rewardfree.worlds.rkhs import smooth_draw
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="reported: src does not do this yet")
-LEAKS = pytest.mark.filterwarnings("ignore::ResourceWarning")  # reported: np.load leaves a damaged file open
-
 
 def laws(s=4, a=3, steps=None, seed=0):
     """Rows with zeros at the front, in the middle and at the end, which sum to 1 within rounding."""
@@ -235,7 +232,6 @@ def test_start_must_be_a_distribution(start):
         world_of(start=start)
 
 
-@NOT_YET
 def test_a_start_in_single_precision_is_taken():
     """As P is; and what is said of it now is that 4 probabilities were wanted that sum to 1, got sum 1."""
     assert world_of(start=np.array([0.1, 0.2, 0.3, 0.4], np.float32)).start.sum() == pytest.approx(
@@ -282,7 +278,6 @@ def test_a_drawn_world_comes_back_from_its_file(tmp_path):
     assert same_world(rf.FiniteWorld.load(tmp_path / "x"), world)
 
 
-@LEAKS
 def test_a_damaged_world_is_refused(tmp_path):
     path = tmp_path / "world.npz"
     world_of().save(path)
@@ -382,7 +377,6 @@ def test_there_is_always_a_next_state():
     assert int(world.sample(0, 0, 0, almost)) == int(world.first_states(almost)) == 9
 
 
-@NOT_YET
 @pytest.mark.parametrize(("dtype", "off"), [(np.float64, 5e-10), (np.float32, 5e-6)])
 def test_the_impossible_does_not_happen_within_rounding(dtype, off):
     """A row that sums to a little less than 1 leaves a gap, which goes to the last state, possible or not."""
@@ -625,7 +619,6 @@ def test_an_unknown_preset_is_refused():
         rf.rkhs_world(rf.Matern(1.5, 0.1), preset="paper", **SMALL)
 
 
-@NOT_YET
 def test_a_kernel_too_short_for_its_grid_is_named():
     """Rows far from every coarse point are constant: 0/0, a RuntimeWarning, and then "P must be finite"."""
     with pytest.raises(ValueError, match=r"lengthscale|coarse|kernel"):

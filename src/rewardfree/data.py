@@ -91,6 +91,13 @@ class Transitions:
         columns = ("episode", "h", "state", "action", "next_state", "terminated", "kept")
         return replace(self, **{name: getattr(self, name)[:end] for name in columns})
 
+    def _whole_episodes(self) -> int:
+        """How many episodes were played to their end; a budget of steps may have cut the last one."""
+        if not len(self):
+            return 0
+        length = self.strategy.round(self.horizon).length(int(self.episode[-1]))
+        return self.episodes - int((self.episode == self.episode[-1]).sum() < length)
+
     def _end(self, budget: Budget) -> int:
         """How many environment steps that budget allows; data that end before it are an error."""
         size = budget.size
@@ -99,7 +106,7 @@ class Transitions:
         elif budget.unit == "episodes":
             if (self.episode < 0).any():
                 raise ValueError("queries of a generative model belong to no episode: use steps=")
-            have, end = self.episodes, int(np.searchsorted(self.episode, size))
+            have, end = self._whole_episodes(), int(np.searchsorted(self.episode, size))
         else:  # of kept samples: in each design
             rows = self.designs()
             have = min(len(design) for design in rows)

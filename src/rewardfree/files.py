@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+#: What a damaged archive has been seen to raise, beside OSError.
+_DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, tokenize.TokenError, RuntimeError)
+
 
 def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: Mapping[str, Any]) -> None:
     """Write named arrays under a kind and a version; an interrupted write leaves the old file alone."""
     path = Path(path)
+    content: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in content.items():
+        if array.dtype.hasobject:
+            raise ValueError(f"{name} must be an array of numbers or text, got {array.dtype}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, kind=np.array(kind), version=np.array(version), **arrays)
+            np.savez_compressed(file, kind=np.array(kind), version=np.array(version), **content)
         part.chmod(0o666 & ~_umask())  # mkstemp's own files are private
         part.replace(path)
     except BaseException:
@@ -29,22 +40,21 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
 
 def read_arrays(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
     """The arrays of a file of that kind, no newer than `version`; nothing in it is ever executed."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+    with Path(path).open("rb") as file:  # ours: NumPy leaves it open when it fails
+        try:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("not an npz archive")
-            arrays = {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise ValueError(f"{path} is not a {kind} file, or is damaged: {error}") from error
-    found = str(arrays.pop("kind", "foreign"))
+            arrays = {name: archive[name] for name in archive.files}
+            found = str(arrays.pop("kind", "foreign"))
+            written = int(arrays.pop("version", 0))
+        except (*_DAMAGE, OSError, TypeError) as error:
+            raise ValueError(f"{path} is not a {kind} file, or is damaged: {error}") from error
     if found != kind:
         raise ValueError(f"{path} is a {found} file, a {kind} file was wanted")
-    newer = int(arrays.pop("version", version + 1))
-    if newer > version:
+    if written > version:
         raise ValueError(
-            f"{path} has version {newer} of the {kind} format, and only {version} is known here: "
+            f"{path} has version {written} of the {kind} format, and only {version} is known here: "
             "update rewardfree"
         )
     return arrays

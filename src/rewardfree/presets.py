@@ -43,6 +43,6 @@ def preset_named(preset: Preset | str) -> Preset:
     """A preset as a caller names it."""
     if isinstance(preset, Preset):
         return preset
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     return PRESETS[preset]

@@ -20,7 +20,7 @@ def progress(
 
     `show` None: on a terminal, and after two seconds; True: at once; False: never.
     """
-    shown = sys.stderr.isatty() if show is None else show
+    shown = (sys.stderr is not None and sys.stderr.isatty()) if show is None else show
     started, wrote = time.perf_counter(), False
     try:
         for done, item in items:

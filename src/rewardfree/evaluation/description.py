@@ -129,6 +129,7 @@ def _norms(world: FiniteWorld, reward: Any, laws: list[Any], kernel: Kernel) -> 
 
 def _subset(shape: tuple[int, int]) -> Any:
     """At most MOST_POINTS of the z, evenly over states and over actions."""
-    share = min(1.0, np.sqrt(MOST_POINTS / (shape[0] * shape[1])))
-    s, a = (np.unique(np.linspace(0, n - 1, max(1, int(n * share))).round().astype(int)) for n in shape)
+    side = int(MOST_POINTS**0.5)
+    sizes = [min(n, MOST_POINTS // min(other, side)) for n, other in zip(shape, shape[::-1], strict=True)]
+    s, a = (np.linspace(0, n - 1, size).round().astype(int) for n, size in zip(shape, sizes, strict=True))
     return (s[:, None] * shape[1] + a[None, :]).reshape(-1)

@@ -45,7 +45,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
             f"a policy must be a plan, actions of shape ({world.horizon}, {s}), or probabilities of shape "
             f"({world.horizon}, {s}, {a}), got {policy.dtype} of shape {policy.shape}"
         )
-    if policy.min() < 0 or policy.max() >= a:
+    if policy.size and (policy.min() < 0 or policy.max() >= a):
         raise ValueError(f"actions must lie in 0..{a - 1}, got {policy.min()}..{policy.max()}")
     return values_of_actions(world.P, r, policy)
 
@@ -80,7 +80,7 @@ def gap_of_values(world: FiniteWorld, optimal: Any, achieved: Any) -> Gap:
 
 
 def _value_of_probabilities(world: FiniteWorld, r: Any, policy: Any) -> Any:
-    if policy.ndim != 3 or policy.min() < 0.0 or np.abs(policy.sum(axis=-1) - 1.0).max() > 1e-9:
+    if policy.ndim != 3 or not (policy.min() >= 0.0 and np.abs(policy.sum(axis=-1) - 1.0).max() <= 1e-9):
         raise ValueError("a random policy must have one distribution over actions for each step and state")
     values, value = np.zeros(policy.shape[:2]), np.zeros(policy.shape[1])
     for h in reversed(range(world.horizon)):

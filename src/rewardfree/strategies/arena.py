@@ -46,6 +46,10 @@ class Round:
     def episodes(self) -> int:
         return max(self.episode) + 1
 
+    def length(self, episode: int) -> int:
+        """How many steps episode number `episode` of a run has."""
+        return self.episode.count(episode % self.episodes)
+
     @cached_property
     def by_step(self) -> Any:
         """An order of the environment steps in which those of one h are side by side, (e,)."""
@@ -256,6 +260,8 @@ class Arena:
             "terminated": np.zeros(rounds * size, bool),
             "kept": np.tile(self.round.kept, rounds),
         }
+        for array in (*columns.values(), state, action, following):
+            array.flags.writeable = False  # runs share some of them
         about = (self.world.grid, self.horizon, self.model, self.strategy)
         return [
             Transitions(*about, seed, **columns, state=state[b], action=action[b], next_state=following[b])

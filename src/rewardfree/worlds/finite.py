@@ -69,19 +69,23 @@ class FiniteWorld:
 
     def sample(self, state: Any, action: Any, h: int, uniform: Any) -> Any:
         """The next states of (s,a) at step h for uniform random numbers, by inverse CDF; all broadcast."""
-        z = np.asarray(state) * self.grid.shape[1] + np.asarray(action)
-        return next_states(self.cumulative[0 if self.stationary else h], z, np.asarray(uniform))
+        s, a = self.grid.shape
+        state, action, uniform = np.broadcast_arrays(state, action, uniform)
+        for name, values, size in (("state", state, s), ("action", action, a)):
+            if values.size and not (values.min() >= 0 and values.max() < size):
+                raise ValueError(f"{name} must lie in 0..{size - 1}, got {values.min()}..{values.max()}")
+        return next_states(self.cumulative[0 if self.stationary else h], state * a + action, uniform)
 
     def first_states(self, uniform: Any) -> Any:
         """Start states for uniform random numbers, by inverse CDF."""
         uniform = np.asarray(uniform)
-        return next_states(np.cumsum(self.start)[None, :], np.zeros(uniform.shape, np.int64), uniform)
+        return next_states(_cumulative(self.start)[None, :], np.zeros(uniform.shape, np.int64), uniform)
 
     @cached_property
     def cumulative(self) -> Any:
         """P summed up along s', (1 or h, s*a, s'): the same numbers wherever they are sampled from."""
         s, a = self.grid.shape
-        return np.cumsum(self.P, axis=-1).reshape(-1, s * a, s)
+        return _cumulative(self.P).reshape(-1, s * a, s)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world as npz, without pickle."""
@@ -100,9 +104,13 @@ class FiniteWorld:
 
 def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
     """The first s' whose cumulative probability (z,s') exceeds the uniform number; z and uniform agree."""
-    # The last entry is left out: rounding may keep it below 1, and there is nowhere else to go.
-    below = cumulative[z] <= uniform[..., None]
-    return below[..., :-1].sum(-1)
+    return (cumulative[z] <= uniform[..., None]).sum(-1)
+
+
+def _cumulative(probabilities: Any) -> Any:
+    """Sums along the last axis that end at 1 exactly: rounding must not lead into an impossible state."""
+    sums = np.cumsum(probabilities, axis=-1)
+    return sums / sums[..., -1:]
 
 
 def _transition_law(P: Any, horizon: int) -> Any:
@@ -137,8 +145,9 @@ def _start_distribution(start: Any, states: int) -> Any:
         if index >= states:
             raise ValueError(f"start must be one of the states 0..{states - 1}, got {index}")
         start = np.eye(1, states, index)[0]
-    start = to_numpy(as_array(start, "start")).astype(np.float64)
-    if start.shape != (states,) or not (start >= 0.0).all() or abs(start.sum() - 1.0) > 1e-9:
+    given = to_numpy(as_array(start, "start"))
+    start = given.astype(np.float64)
+    if start.shape != (states,) or not (start >= 0.0).all() or abs(start.sum() - 1.0) > ROW_SUM[given.dtype]:
         raise ValueError(
             f"start must be a state, None, or {states} probabilities that sum to 1, "
             f"got shape {start.shape} with sum {start.sum():.6g}"

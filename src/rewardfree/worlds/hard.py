@@ -15,7 +15,7 @@ from rewardfree.kernels import Kernel, Matern, as_kernel
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
 from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.rkhs import smooth_draw
+from rewardfree.worlds.rkhs import check_size, smooth_draw
 
 
 def sharpened_world(
@@ -38,13 +38,14 @@ def sharpened_world(
     kernel = Matern(nu=1.5, lengthscale=0.1) if kernel is None else as_kernel(kernel)
     ridge = PUBLISHED.ridge(kernel) if ridge is None else positive(ridge, "ridge")
     states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
+    sharpness, width = positive(sharpness, "sharpness"), positive(width, "width")
     drawn = smooth_draw(kernel, ridge, (states, actions, states), coarse, stream(seed, "dynamics"))
-    drawn *= positive(sharpness, "sharpness")
+    drawn *= sharpness
     law = np.exp(drawn - drawn.max(axis=-1, keepdims=True))
     law /= law.sum(axis=-1, keepdims=True)
     s, a = np.linspace(0, 1, states)[:, None], np.linspace(0, 1, actions)[None, :]
     top = stream(seed, "reward").random(2)
-    square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / positive(width, "width") ** 2
+    square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / width**2
     return FiniteWorld(law, horizon, start), np.exp(-0.5 * square)
 
 
@@ -68,12 +69,15 @@ def corridor_world(
     drift, consolation = non_negative(drift, "drift"), non_negative(consolation, "consolation")
     if consolation > 1.0:
         raise ValueError(f"consolation must be at most 1, the reward at the right end, got {consolation}")
-    s = np.linspace(0, 1, count(states, "states", at_least=2))
-    a = np.linspace(0, 1, count(actions, "actions", at_least=2))
+    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
+    check_size((states, actions, states))
+    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
     mean = np.clip(s[:, None] + stride * (2.0 * a[None, :] - 1.0) - drift, 0.0, 1.0)  # (s,a)
-    exponent = -0.5 * ((s - mean[..., None]) / noise) ** 2
-    # Subtracting the largest keeps a row from vanishing when the noise is far below the spacing of states.
-    law = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+    square = (s - mean[..., None]) ** 2
+    # Subtracting the least keeps a row from vanishing when the noise is far below the spacing of states.
+    square -= square.min(axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):  # infinity is as good as any large number here
+        law = np.exp(-0.5 * square / noise**2) if noise > 1e-150 else (square == 0.0).astype(float)
     law /= law.sum(axis=-1, keepdims=True)
     right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
     left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])

@@ -44,16 +44,31 @@ def rkhs_world(
     ridge regression onto the fine grids, made non-negative (`preset`: by one minimum for all of P, or by one
     for each z) and normalised. `ridge` defaults to the preset's, `start` to its state.
     """
-    kernel, preset = as_kernel(kernel), preset_named(preset)
+    kernel, preset, horizon = as_kernel(kernel), preset_named(preset), count(horizon, "horizon")
     ridge = preset.ridge(kernel) if ridge is None else positive(ridge, "ridge")
     states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
     start = round(preset.start * (states - 1) / 99) if start is None else start
     law = smooth_draw(kernel, ridge, (states, actions, states), coarse, stream(seed, "dynamics"))
     law -= law.min() if preset.normalisation == "global" else law.min(axis=-1, keepdims=True)
+    if not law.sum(axis=-1).min() > 0.0:
+        raise ValueError(
+            f"the draw is flat for some (s,a), so no law can be made of it: {kernel!r} does not reach from "
+            f"one of {coarse} coarse points to the next; use a larger lengthscale or more coarse points"
+        )
     law /= law.sum(axis=-1, keepdims=True)
     reward = smooth_draw(kernel, ridge, (states, actions), coarse, stream(seed, "reward"))
     reward = (reward - reward.min()) / (reward.max() - reward.min())
     return FiniteWorld(law, horizon, start), reward
+
+
+def check_size(shape: tuple[int, ...]) -> None:
+    """Refuse an array that would not fit, before it is made."""
+    wanted = 8 * math.prod(shape)
+    if wanted > MOST_BYTES:
+        raise MemoryError(
+            f"an array of {' x '.join(map(str, shape))} numbers takes {wanted / 2**30:.0f} GiB, "
+            f"more than {MOST_BYTES / 2**30:.0f}: use fewer states, actions or coarse points"
+        )
 
 
 def smooth_draw(
@@ -61,11 +76,8 @@ def smooth_draw(
 ) -> Any:
     """A function on a regular grid of [0,1]^d of that shape: drawn on coarse^d points, and smoothed."""
     coarse, d = count(coarse, "coarse", at_least=2), len(shape)
-    if 8 * max(math.prod(shape), coarse ** (2 * d)) > MOST_BYTES:
-        raise MemoryError(
-            f"a draw on {' x '.join(map(str, shape))} points from {coarse}^{d} takes more than "
-            f"{MOST_BYTES / 2**30:.0f} GiB: use fewer states, actions or coarse points"
-        )
+    check_size(shape)
+    check_size((coarse**d, coarse**d))
     nodes = _grid((coarse,) * d)
     with one_blas_thread():
         prior = kernel(nodes, nodes)
