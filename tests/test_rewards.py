@@ -22,9 +22,9 @@ def advice(reward):
     """(shift, scale) of the rescaling that the error names."""
     with pytest.raises(ValueError) as caught:
         check_unit_range(reward, "Mean")
-    found = re.search(r"plan for \(r ([-+]) (\S+?)\)(?: / (\S+?))?, which", str(caught.value))
+    found = re.search(r"plan for (?:r|\(r ([-+]) (\S+?)\))(?: / (\S+?))?, which", str(caught.value))
     sign, shift, scale = found.groups()
-    return float(shift) * (1.0 if sign == "-" else -1.0), float(scale or 1.0)
+    return float(shift or 0.0) * (-1.0 if sign == "+" else 1.0), float(scale or 1.0)
 
 
 def test_one_table_for_all_steps():

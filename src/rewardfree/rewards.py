@@ -36,8 +36,8 @@ def check_unit_range(table: Array, planner: str) -> None:
     """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1]."""
     low, high = float(table.min()), float(table.max())
     if low < -ROUNDING or high > 1.0 + ROUNDING:
-        shifted = f"r - {low!r}" if low > 0.0 else f"r + {-low!r}" if low < 0.0 else "r"
-        rescaled = f"({shifted}) / {high - low!r}" if high > low else shifted
+        shifted = f"(r - {low!r})" if low > 0.0 else f"(r + {-low!r})" if low < 0.0 else "r"
+        rescaled = f"{shifted} / {high - low!r}" if high > low else shifted
         raise ValueError(
             f"{planner} needs rewards in [0, 1], got {low!r} .. {high!r}: plan for {rescaled}, "
             "which has the same optimal policies"

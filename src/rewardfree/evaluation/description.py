@@ -129,7 +129,7 @@ def _norms(world: FiniteWorld, reward: Any, laws: list[Any], kernel: Kernel) -> 
 
 def _subset(shape: tuple[int, int]) -> Any:
     """At most MOST_POINTS of the z, evenly over states and over actions."""
-    side = int(MOST_POINTS**0.5)
-    sizes = [min(n, MOST_POINTS // min(other, side)) for n, other in zip(shape, shape[::-1], strict=True)]
+    states = min(shape[0], MOST_POINTS // min(shape[1], int(MOST_POINTS**0.5)))
+    sizes = (states, min(shape[1], MOST_POINTS // states))
     s, a = (np.linspace(0, n - 1, size).round().astype(int) for n, size in zip(shape, sizes, strict=True))
     return (s[:, None] * shape[1] + a[None, :]).reshape(-1)
