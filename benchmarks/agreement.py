@@ -1,8 +1,8 @@
 """Do our gaps agree with a plain scikit-learn implementation of the same pseudo-code? (ten minutes)
 
 Two fixed worlds on 30 x 30, start 20; 40 runs of each algorithm by each of the two, on random numbers of
-their own; planned with the mean, Qiu with the bonus. Prints the two means of every cell, and their difference in
-standard errors.
+their own; planned with the mean, Qiu with the bonus. Prints the two means of every cell, and their difference
+in standard errors.
 """
 
 from __future__ import annotations

@@ -165,6 +165,11 @@ def test_seeds_may_come_from_a_generator():
     np.testing.assert_array_equal(found["mean"].start, curves(**sizes(False, 3))["mean"].start)
 
 
+def test_checkpoints_may_be_an_array():
+    found, listed = (curves(samples_per_step=each) for each in (np.array([2, 4]), [2, 4]))
+    np.testing.assert_array_equal(found["mean"].start, listed["mean"].start)
+
+
 # --- at the door ---
 
 
@@ -172,13 +177,15 @@ def test_seeds_may_come_from_a_generator():
     ("options", "said"),
     [
         ({}, "give exactly one budget of samples_per_step="),
-        ({"samples_per_step": []}, "give exactly one budget of samples_per_step="),
+        ({"samples_per_step": []}, "samples_per_step must be a list of checkpoints"),
         ({"samples_per_step": [2], "transitions": [4]}, "use samples_per_step= instead of transitions="),
         ({"transitions": [4]}, "use samples_per_step= instead of transitions="),
         ({"samples_per_step": [4], "model": model(True)}, "use transitions= instead of samples_per_step="),
         ({"transitions": [4, 6], "model": model(True)}, r"multiples of the horizon 4, got \[4, 6\]"),
-        ({"samples_per_step": [0, 4]}, "checkpoints must be a whole number of at least 1, got 0"),
-        ({"samples_per_step": [2.5]}, "checkpoints must be a whole number"),
+        ({"samples_per_step": [0, 4]}, "samples_per_step must be a whole number of at least 1, got 0"),
+        ({"samples_per_step": [2.5]}, "samples_per_step must be a whole number"),
+        ({"samples_per_step": 5}, r"list of checkpoints, such as \[10, 20, 40\], got 5"),
+        ({"samples_per_step": [2], "seeds": []}, "seeds must name at least one run"),
         ({"samples_per_step": [2], "seeds": [0, -1]}, "seed must be a whole number of at least 0, got -1"),
         ({"samples_per_step": [2], "batch": 0}, "batch must be a whole number of at least 1, got 0"),
         ({"samples_per_step": [2], "reward": 2.0 * REWARD}, r"Optimistic needs rewards in \[0, 1\]"),
@@ -186,7 +193,8 @@ def test_seeds_may_come_from_a_generator():
         ({"samples_per_step": [2], "reward": REWARD.T}, "reward must have shape"),
     ],
     ids=[
-        "none", "empty", "both", "wrong", "wrong, pooled", "half a round", "zero", "half", "seed", "batch",
+        "none", "empty", "both", "wrong", "wrong, pooled", "half a round", "zero", "half", "a number",
+        "no seeds", "seed", "batch",
         "reward", "NaN", "turned",
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Every explorer against the textbook's loops, run by run, whoever plays beside it and whatever posterior."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -453,3 +454,21 @@ def test_a_batch_must_hold_a_run():
 def test_strategies_are_values():
     assert rf.Online(0.1) == rf.Online(np.float64(0.1)) != rf.Online(0.1, fresh=True)
     assert len({rf.Qiu(1), rf.Qiu(1.0), rf.Qiu(1.0, "random")}) == 2
+
+
+@pytest.mark.parametrize("strategy", [rf.Online, "online", None], ids=["a class", "a name", "nothing"])
+def test_what_is_no_strategy_is_refused(strategy):
+    with pytest.raises(ValueError, match="strategy must be a strategy such as Online"):
+        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), strategy, samples_per_step=3)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ValueError, match='device must be "cpu", "cuda" or "cuda:N", got "tpu"'):
+        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="tpu")
+
+
+def test_a_device_without_torch_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "rewardfree.posterior.backend_torch", raising=False)
+    with pytest.raises(ValueError, match=r"needs torch, which is not installed: use device=.cpu."):
+        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="cuda")

@@ -1,5 +1,6 @@
 """Plans against the textbook's loops, exact value iteration, and each other."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -380,7 +381,7 @@ def test_a_plan_answers_for_one_state_or_many():
         for s in (0, np.int64(3), 5):
             assert found.act(s, h) == found.actions[h, s] and type(found.act(s, h)) is int
             assert found.value(s, h) == found.values[h, s] and type(found.value(s, h)) is float
-    assert repr(found) == "Plan(Mean(beta=0.0, ties='lowest'), horizon 4, 6 states)"
+    assert repr(found) == "Plan(Mean(ties='lowest'), horizon 4, 6 states)"
 
 
 @pytest.mark.parametrize(
@@ -412,9 +413,9 @@ def test_a_plan_refuses_what_it_has_no_answer_for(state, h, said):
 @pytest.mark.parametrize(
     ("reward", "said"),
     [
-        (2.0 * REWARD / REWARD.max(), r"needs rewards in \[0, 1\], got .* \.\. 2: plan for \(r - .*\) / "),
+        (2.0 * REWARD / REWARD.max(), r"needs rewards in \[0, 1\], got .* \.\. 2.0: plan for \(r - .*\) / "),
         (REWARD - 0.5, r"needs rewards in \[0, 1\], got -"),
-        (1.0 + 0.0 * REWARD + 1e-9, r"plan for \(r - 1\), which has the same optimal policies"),
+        (1.0 + 0.0 * REWARD + 1e-9, r"plan for \(r - 1\.0+1\), which has the same optimal policies"),
         (np.where(REWARD > 0.5, np.nan, REWARD), "reward must be finite, got"),
         (np.where(REWARD > 0.5, np.inf, REWARD), "reward must be finite, got"),
         (REWARD.T, r"reward must have shape \(6, 5\) or \(4, 6, 5\), states before actions, got \(5, 6\)"),
@@ -435,11 +436,11 @@ def test_rewards_that_the_paper_has_no_clip_for_are_refused(planner, reward, sai
 
 def test_the_rescaling_that_is_named_is_the_one_to_use():
     wild = 3.0 * REWARD - 1.0
-    with pytest.raises(ValueError, match=r"plan for \(r - (\S+)\) / (\S+), which") as error:
+    with pytest.raises(ValueError, match=r"plan for \(r \+ (\S+)\) / (\S+), which") as error:
         rf.plan(explored(), wild)
-    words = str(error.value).split("plan for (r - ")[1].split(", which")[0].split(") / ")
-    rescaled = (wild - float(words[0])) / float(words[1])
-    assert rescaled.min() == pytest.approx(0.0, abs=1e-5) and rescaled.max() == pytest.approx(1.0, abs=1e-5)
+    words = str(error.value).split("plan for (r + ")[1].split(", which")[0].split(") / ")
+    rescaled = (wild + float(words[0])) / float(words[1])
+    assert rescaled.min() == 0.0 and rescaled.max() == pytest.approx(1.0, abs=1e-15)
 
 
 def test_rounding_beyond_one_is_forgiven():
@@ -495,3 +496,34 @@ def test_runs_on_different_worlds_cannot_be_planned_together(other):
     foreign = rf.explore(other, model(), rf.Uniform(), samples_per_step=2)
     with pytest.raises(ValueError, match="must come from one grid and horizon"):
         rf.plan_runs([explored(), foreign], [REWARD])
+
+
+def test_runs_of_different_models_are_planned_with_their_own():
+    models = [model(), model(rf.SquaredExponential(0.9), 0.01), model()]
+    world = small_world()
+    runs = [rf.explore(world, own, rf.Uniform(), samples_per_step=6, seed=i) for i, own in enumerate(models)]
+    for run, (plan,) in zip(runs, rf.plan_runs(runs, [REWARD], rf.Mean()), strict=True):
+        np.testing.assert_array_equal(plan.values, rf.plan(run, REWARD, rf.Mean()).values)
+
+
+def test_random_ties_in_single_precision_are_among_the_best():
+    flat = np.zeros_like(REWARD)
+    flat[:, 2:] = 1.0
+    for seed in range(20):
+        plan = rf.plan(explored(), flat, rf.Mean(ties="random"), horizon=1, seed=seed, dtype="float32")
+        assert plan.actions.min() >= 2
+
+
+@pytest.mark.parametrize("planner", ["mean", rf.Mean, 0.1])
+def test_what_is_no_planner_is_refused(planner):
+    with pytest.raises(ValueError, match="planner must be Optimistic"):
+        rf.plan(explored(), REWARD, planner)
+
+
+def test_planners_can_be_replaced():
+    assert dataclasses.replace(rf.Mean(), ties="random") == rf.Mean(ties="random")
+    assert rf.Mean().beta == 0.0 and rf.Optimistic(0.3) != rf.Pessimistic(0.3)
+
+
+def test_no_states_no_actions():
+    assert rf.plan(explored(), REWARD).act([], 0).tolist() == []

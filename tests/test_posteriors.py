@@ -335,6 +335,19 @@ def test_one_by_one_it_is_refused_as_well():
                 posteriors.append(None, [index] * 3)
 
 
+@pytest.mark.parametrize("first", [[], [0]], ids=["one length", "ragged"])
+def test_a_block_that_fails_late_takes_the_earlier_ones_with_it(first):
+    each = lattice(Opposed())
+    each.append(first, [7] * len(first))
+    before, counts = each.std(), each.counts
+    with pytest.raises(np.linalg.LinAlgError):
+        each.extend_each([[7] * 16 + [1, 2, 3]] * 3)
+    assert each.counts.tolist() == counts.tolist()
+    np.testing.assert_array_equal(each.std(), before)
+    each.append(None, [7, 7, 7])  # and it goes on
+    assert each.counts.tolist() == (counts + 1).tolist()
+
+
 def test_a_larger_ridge_is_indeed_the_remedy():
     each = rf.Lattice(Opposed(), points(), ridge=3.0)
     each.extend_each(np.array([[1, 2, 3]]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,42 +22,56 @@ from rewardfree.ties import Ties, best_of_clipped, check_ties
 from rewardfree.worlds.grid import Grid
 
 
+class Planner(ABC):
+    """Q_h = clip(r_h + mean_h[V_{h+1}] +- min(beta sigma_h, H), 0, H), for rewards in [0,1]."""
+
+    ties: Ties
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """What sigma is multiplied with: beta and its sign."""
+
+    def __post_init__(self) -> None:
+        if "beta" in vars(self):
+            object.__setattr__(self, "beta", non_negative(vars(self)["beta"], "beta"))
+        check_ties(self.ties)
+
+
 @dataclass(frozen=True)
-class Planner:
-    """Q_h = clip(r_h + mean_h[V_{h+1}] + sign min(beta sigma_h, H), 0, H), for rewards in [0,1]."""
+class Optimistic(Planner):
+    """Alg 1: Q_h = clip(r_h + mean_h[V_{h+1}] + min(beta sigma_h, H), 0, H)."""
 
     beta: float
     ties: Ties = "lowest"
 
-    sign: ClassVar[float] = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "beta", non_negative(self.beta, "beta"))
-        check_ties(self.ties)
-
-
-class Optimistic(Planner):
-    """Alg 1: Q_h = clip(r_h + mean_h[V_{h+1}] + min(beta sigma_h, H), 0, H)."""
-
-    sign = 1.0
-
-
-class Pessimistic(Planner):
-    """The lower bound instead of the upper one: what was never tried counts for little."""
-
-    sign = -1.0
+    @property
+    def weight(self) -> float:
+        return self.beta
 
 
 @dataclass(frozen=True)
 class Mean(Planner):
-    """Alg 1 without a bonus, `Optimistic(0)`: plan as if the estimate were the truth."""
+    """Alg 1 without a bonus, as `Optimistic(0)`: plan as if the estimate were the truth."""
 
-    beta: float = 0.0
+    ties: Ties = "lowest"
+    beta: ClassVar[float] = 0.0
 
-    def __init__(self, ties: Ties = "lowest") -> None:
-        object.__setattr__(self, "beta", 0.0)
-        object.__setattr__(self, "ties", ties)
-        check_ties(ties)
+    @property
+    def weight(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Pessimistic(Planner):
+    """The lower bound instead of the upper one: what was never tried counts for little."""
+
+    beta: float
+    ties: Ties = "lowest"
+
+    @property
+    def weight(self) -> float:
+        return -self.beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +100,7 @@ class Plan:
         if h >= self.horizon:
             raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
         states = np.asarray(state)
+        states = states if states.size else states.astype(np.int64)
         if states.dtype.kind not in "iu":
             raise ValueError(f"state must be an index or indices, got {states.dtype}")
         if states.size and (states.min() < 0 or states.max() >= table.shape[1]):
@@ -145,9 +162,10 @@ def plan_runs(
     """`plan_many` for each of several runs on one grid: [run][reward]."""
     if not runs:
         return []
-    planner, model = planner or Mean(), model or runs[0].model
-    first = runs[0]
-    H = _horizon(horizon, first, model)
+    first, planner = runs[0], Mean() if planner is None else planner
+    if not isinstance(planner, Planner):
+        raise ValueError(f"planner must be Optimistic(beta), Mean() or Pessimistic(beta), got {planner!r}")
+    H = _horizon(horizon, first, all((model or run.model).pooled for run in runs))
     gamma = 1.0 if discount is None else as_number(discount, "discount")
     if not 0.0 < gamma <= 1.0:
         raise ValueError(f"discount must lie in (0, 1], got {discount}")
@@ -156,8 +174,8 @@ def plan_runs(
     table = reward_tables(rewards, first.grid, H, planner)
     plans: list[list[Plan]] = []
     with one_blas_thread():
-        for some in _together(runs, model, device):
-            stages = _refitted(some, model, H, device, dtype)
+        for some, own in _together(runs, model, device):
+            stages = _refitted(some, own, device, dtype)
             actions, values = map(to_numpy, backward(stages, table, planner, H, gamma, seed))
             plans += [
                 [Plan(first.grid, H, planner, a, v) for a, v in zip(*both, strict=True)]
@@ -202,22 +220,22 @@ def backward(
             q = discount * stage.mean(h, value) if discount < 1.0 else stage.mean(h, value)
         else:
             q = xp.zeros((b, c, s * a), dtype=r.dtype, device=stage.device)
-        if planner.sign and planner.beta:
-            bonus = planner.sign * clip(planner.beta * stage.std(h), 0.0, float(horizon))
+        if planner.weight:
+            bonus = clip(planner.weight * stage.std(h), -float(horizon), float(horizon))
             q += bonus if bonus.ndim == 3 else bonus[:, None, :]
         q += r
-        uniform = None if ties is None else stage.numbers(ties[h])
+        uniform = None if ties is None else stage.exact(ties[h])
         best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)
         actions[h], values[h] = chosen, best
         value = xp.permute_dims(best, (0, 2, 1))  # (b,s,c)
     return xp.stack(actions, axis=2), xp.stack(values, axis=2)
 
 
-def _horizon(horizon: int | None, data: Transitions, model: Model) -> int:
+def _horizon(horizon: int | None, data: Transitions, pooled: bool) -> int:
     if horizon is None:
         return data.horizon
     horizon = count(horizon, "horizon")
-    if horizon > data.horizon and not model.pooled:
+    if horizon > data.horizon and not pooled:
         raise ValueError(
             f"horizon must be at most the {data.horizon} steps of these data, got {horizon}: "
             "only a pooled model can go beyond them"
@@ -225,17 +243,21 @@ def _horizon(horizon: int | None, data: Transitions, model: Model) -> int:
     return horizon
 
 
-def _together(runs: Sequence[Transitions], model: Model, device: str) -> Iterator[Sequence[Transitions]]:
-    """Runs that are planned at once: all that have the same points, else as many as memory is kind to."""
-    if _same_points(runs, model):
-        yield runs
-        return
-    largest = max(int(run.samples.max()) for run in runs)
-    each = 8 * largest * len(runs[0].grid.points)
-    # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
-    size = 1 if device == "cpu" else max(1, room_for(device) // each)
-    for first in range(0, len(runs), size):
-        yield runs[first : first + size]
+def _together(
+    runs: Sequence[Transitions], model: Model | None, device: str
+) -> Iterator[tuple[list[Transitions], Model]]:
+    """Runs that are planned at once, and with which model: all that have the same points, else as many as
+    memory is kind to."""
+    for own, group in groupby(runs, key=lambda run: model or run.model):
+        alike = list(group)
+        if _same_points(alike, own):
+            yield alike, own
+            continue
+        each = 8 * max(int(run.samples.max()) for run in alike) * len(alike[0].grid.points)
+        # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
+        size = 1 if device == "cpu" else max(1, room_for(device) // max(each, 1))
+        for first in range(0, len(alike), size):
+            yield alike[first : first + size], own
 
 
 def _points(run: Transitions, model: Model) -> list[Any]:
@@ -248,7 +270,7 @@ def _same_points(runs: Sequence[Transitions], model: Model) -> bool:
 
 
 def _refitted(
-    runs: Sequence[Transitions], model: Model, horizon: int, device: str, dtype: Any
+    runs: Sequence[Transitions], model: Model, device: str, dtype: Any
 ) -> Callable[[int], Regressions]:
     """The regressions of each step, built from the data: step by step, or once where they are shared."""
     points = [_points(run, model) for run in runs]

@@ -36,7 +36,8 @@ def best_of_clipped(
     """
     xp = namespace(values)
     largest = clip(xp.max(values, axis=-1), low, high)
-    reach = xp.where(largest <= low, -float("inf"), _reach(largest))
+    reach = _reach(largest)
+    reach = xp.where(reach <= low, -float("inf"), reach)
     return largest, _pick(values >= reach[..., None], uniform)
 
 
@@ -50,6 +51,8 @@ def _pick(tied: Array, uniform: Array | None) -> Array:
     xp = namespace(tied)
     if uniform is not None:
         rank = xp.cumulative_sum(xp.astype(tied, xp.int64), axis=-1)
-        wanted = xp.astype(xp.floor(uniform * rank[..., -1]), xp.int64)  # of 0 .. number of ties - 1
+        ties = rank[..., -1]
+        wanted = xp.astype(xp.floor(uniform * xp.astype(ties, uniform.dtype)), xp.int64)
+        wanted = xp.minimum(wanted, ties - 1)  # a number that rounding made 1
         tied = rank > wanted[..., None]
     return xp.argmax(xp.astype(tied, xp.int8), axis=-1)  # argmax of a 0/1 array is the first 1

@@ -15,7 +15,7 @@ from rewardfree.model import Model
 from rewardfree.planning import Planner, backward, reward_tables
 from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena, Strategy
-from rewardfree.strategies.explore import in_batches, played, rounds_for
+from rewardfree.strategies.explore import check_strategy, in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -52,16 +52,18 @@ def learning_curves(
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
     the posterior that it explored with, which holds every earlier one, so nothing is factorised twice.
     """
-    sizes = sorted({count(n, "checkpoints") for n in (samples_per_step or transitions or [])})
-    last = sizes[-1] if sizes else None
-    budget = Budget.of(
-        model, samples_per_step=last if samples_per_step else None, transitions=last if transitions else None
-    )
-    at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in sizes]
+    check_strategy(strategy)
+    given = {"samples_per_step": samples_per_step, "transitions": transitions}
+    sizes = {unit: _checkpoints(unit, sizes) for unit, sizes in given.items() if sizes is not None}
+    budget = Budget.of(model, **{unit: found[-1] for unit, found in sizes.items()})
+    checkpoints = sizes[budget.unit]
+    at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in checkpoints]
     per_round = world.horizon if model.pooled else 1
-    if any(rounds * per_round != n for rounds, n in zip(at, sizes, strict=True)):
-        raise ValueError(f"transitions must be multiples of the horizon {world.horizon}, got {sizes}")
+    if any(rounds * per_round != n for rounds, n in zip(at, checkpoints, strict=True)):
+        raise ValueError(f"transitions must be multiples of the horizon {world.horizon}, got {checkpoints}")
     seeds = [count(seed, "seed", at_least=0) for seed in seeds]
+    if not seeds:
+        raise ValueError("seeds must name at least one run, got none")
     tables = {
         name: reward_tables([reward], world.grid, world.horizon, each) for name, each in planners.items()
     }
@@ -71,16 +73,31 @@ def learning_curves(
     found: dict[str, list[Any]] = {name: [] for name in planners}
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
-            law, earlier = arena.regressions.exact(world.P), arena.settled().as_of(sizes)
+            law, earlier = arena.regressions.exact(world.P), arena.settled().as_of(checkpoints)
             for name, planner in planners.items():
-                found[name].append(_first_values(earlier, law, tables[name], planner, len(sizes)))
+                found[name].append(_first_values(earlier, law, tables[name], planner, len(checkpoints)))
     whole, rounds = strategy.round(world.horizon), np.array(at)
-    cost = (np.array(sizes), rounds * (0 if strategy.generative else whole.episodes), rounds * len(whole))
+    cost = (
+        np.array(checkpoints),
+        rounds * (0 if strategy.generative else whole.episodes),
+        rounds * len(whole),
+    )
     curves = {}
     for name, values in found.items():
         gaps = gap_of_values(world, optimal, np.concatenate(values))
         curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max)
     return curves
+
+
+def _checkpoints(unit: str, sizes: Any) -> list[int]:
+    """When to plan, in order."""
+    try:
+        found = sorted({count(n, unit) for n in sizes})
+    except TypeError:
+        found = []
+    if not found:
+        raise ValueError(f"{unit} must be a list of checkpoints, such as [10, 20, 40], got {sizes!r}")
+    return found
 
 
 def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner, sizes: int) -> Any:

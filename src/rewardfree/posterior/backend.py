@@ -153,18 +153,9 @@ def no_room(where: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
 
 def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend:
     """NumPy for NumPy candidates and device "cpu"; torch for tensors, or when a device is named for it."""
-    from_torch = array_api_compat.is_torch_array(candidates)
-    if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
-        raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
-    if from_torch or device not in (None, "cpu"):
-        try:
-            from rewardfree.posterior.backend_torch import TorchBackend
-        except ImportError as error:
-            raise ValueError(
-                f'device "{device}" needs torch, which is not installed: '
-                'use device="cpu", or install rewardfree[gpu]'
-            ) from error
-        return TorchBackend.on(candidates, device, dtype)
+    if array_api_compat.is_torch_array(candidates) or not _on_cpu(device):
+        backend: Backend = _with_torch(device).TorchBackend.on(candidates, device, dtype)
+        return backend
     from rewardfree.posterior.backend_numpy import NumpyBackend
 
     if not isinstance(candidates, np.ndarray):
@@ -175,8 +166,22 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
 def room_for(device: str) -> int:
     """How many bytes of posteriors to hold at a time: what a core's caches and a machine's memory are kind
     to, or half of what is free on a CUDA device."""
-    if device == "cpu":
-        return 2**30
-    from rewardfree.posterior.backend_torch import free_bytes
+    return 2**28 if _on_cpu(device) else int(_with_torch(device).free_bytes(device)) // 2
 
-    return free_bytes(device) // 2
+
+def _on_cpu(device: str | None) -> bool:
+    if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
+    return device in (None, "cpu")
+
+
+def _with_torch(device: str | None) -> Any:
+    """The part of the package that needs torch."""
+    try:
+        from rewardfree.posterior import backend_torch
+    except ImportError as error:
+        raise ValueError(
+            f'device "{device}" needs torch, which is not installed: '
+            'use device="cpu", or install rewardfree[gpu]'
+        ) from error
+    return backend_torch

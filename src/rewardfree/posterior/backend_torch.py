@@ -18,6 +18,7 @@ CHECKS_AT_ONCE = 256
 
 def free_bytes(device: str) -> int:
     """Memory that is free on a CUDA device, with what torch keeps there for itself."""
+    TorchBackend(device, torch.float64)  # says so if there is no such device
     free, _ = torch.cuda.mem_get_info(device)
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(free + kept)

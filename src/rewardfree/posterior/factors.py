@@ -121,6 +121,12 @@ class Factors:
         self._backend.require("variance", self._backend.xp.min(variance) - floor, error)
         return self._backend.at_least_zero(variance)
 
+    def cut_back(self, counts: Any) -> None:
+        """Forget the points beyond the first `counts` (g,) of each design."""
+        for design in np.flatnonzero(self.counts > counts).tolist():
+            self._inverse[design, int(counts[design]) :, :] = 0.0
+        self.counts[:] = counts
+
     def reserve(self, need: int) -> None:
         """Room for `need` points in every design, at least doubled where there is too little."""
         capacity = self.capacity

@@ -90,7 +90,7 @@ class Lattice:
         """The points of one design as candidate indices, in the order in which they came."""
         self._backend.settle_checks()
         chosen = self._select([count(design, "design", at_least=0)])
-        return to_numpy(self._factors.points(chosen)[0]).copy()
+        return to_numpy(self._factors.points(chosen)[0, :]).copy()
 
     def append(self, designs: Any, indices: Any) -> None:
         """Add candidate `indices[i]` to design `designs[i]`: any designs, each once, or None for all."""
@@ -111,16 +111,21 @@ class Lattice:
         self.extend_each(self._backend.xp.broadcast_to(indices, (*self.batch, indices.shape[0])))
 
     def extend_each(self, indices: Any) -> None:
-        """Add p points to every design, candidate indices (g,p)."""
+        """Add p points to every design, candidate indices (g,p). On an error nothing changes."""
         added, every = self._set.indices(indices, axes=(2,)), self._select(None)
         if added.shape[0] != len(every):
             raise ValueError(f"indices must have {len(every)} rows, one per design, got {added.shape[0]}")
         counts, p = self._factors.counts, added.shape[1]
         # Several at once where the designs are of one length.
         step = BLOCK_POINTS if (counts == counts[0]).all() and self._factors.recording is None else 1
+        before = counts.copy()
         with one_blas_thread():
-            for first in range(0, p, step):
-                self._append(every, added[:, first : min(first + step, p)])
+            try:
+                for first in range(0, p, step):
+                    self._append(every, added[:, first : min(first + step, p)])
+            except np.linalg.LinAlgError:
+                self._factors.cut_back(before)
+                raise
 
     def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """k_n(q)^T (K_n + ridge I)^-1 y: targets (g,n) give (g,m), c columns (g,n,c) give (g,m,c).

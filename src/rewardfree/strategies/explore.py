@@ -76,6 +76,7 @@ def explore_many(
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
+    check_strategy(strategy)
     rounds = rounds_for(budget, world, strategy)
     seeds = [count(seed, "seed", at_least=0) for seed in seeds]
     options = {"device": device, "dtype": dtype, "posterior": posterior}
@@ -85,6 +86,12 @@ def explore_many(
     for arena in played(arenas, len(batches), progress):
         runs += [data.cut(budget) for data in arena.data()]
     return runs
+
+
+def check_strategy(strategy: Any) -> None:
+    """Refuse what is no strategy, a class instead of an object above all."""
+    if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
+        raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")
 
 
 def played(arenas: Iterable[Arena], total: int, progress: bool | None) -> Iterator[Arena]:

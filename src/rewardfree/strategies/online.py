@@ -17,7 +17,7 @@ class Online:
     Episode h0 is greedy in Q_h = clip(mean_h[V_{h+1}] + beta sigma_h, 0, H), V_{h0+1} = 0. `fresh=False`
     plans all episodes of round n with the data of the rounds before, as the paper writes; `fresh=True` lets
     steps h < h0 use this round's samples, as the authors' scripts do: the episodes wait for each other.
-    `empty` is what Q is at a step without data: 0 ("zero"), or its bonus ("prior").
+    `empty` is what Q is at a step without data: 0 ("zero"), or what the prior gives ("prior").
     """
 
     beta: float
