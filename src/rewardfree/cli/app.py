@@ -48,14 +48,17 @@ def options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("out/demo"),
     quick: Annotated[bool, typer.Option("--quick", help="A small grid and few queries.")] = False,
 ) -> None:
-    """Show the engine at work: a query plan, and a picture of the uncertainty it leaves.
+    """Show the library at work: where to look first, and one exploration that serves three rewards.
 
     Example: `rewardfree demo --out demo`
     """
-    for line in demonstration.run(out, side=30 if quick else 100, queries=40 if quick else 160):
+    sizes = {"side": 30, "queries": 40, "transitions": 100}
+    if not quick:
+        sizes = {"side": 100, "queries": 160, "transitions": 400}
+    for line in demonstration.run(out, **sizes):
         typer.echo(line)
 
 
