@@ -60,16 +60,26 @@ def test_example_of_query_plan_runs(tmp_path):
     assert len((tmp_path / "plan.csv").read_text().splitlines()) == 161
 
 
-def test_demo_draws_the_same_picture_twice(tmp_path):
-    pictures = []
+def test_demo_draws_the_same_pictures_twice(tmp_path):
+    drawn = []
     for name in ["first", "second"]:
         text = shown("demo", "--quick", "--out", str(tmp_path / name))
-        (written,) = (tmp_path / name).iterdir()
-        assert str(written) in text
-        pictures.append(written.read_bytes())
-    assert pictures[0] == pictures[1]
-    assert pictures[0].startswith(b"\x89PNG\r\n\x1a\n")
-    assert len(pictures[0]) > 20_000
+        written = sorted((tmp_path / name).iterdir())
+        assert [path.name for path in written] == ["plans.png", "uncertainty.png"]
+        assert all(str(path) in text for path in written)
+        drawn.append([path.read_bytes() for path in written])
+    assert drawn[0] == drawn[1]
+    for picture in drawn[0]:
+        assert picture.startswith(b"\x89PNG\r\n\x1a\n") and len(picture) > 20_000
+
+
+def test_demo_plans_better_than_without_data(tmp_path):
+    """The table's columns: optimal, planned, myopic, random."""
+    text = shown("demo", "--quick", "--out", str(tmp_path))
+    rows = re.findall(r"^   (?:low|middle|high)\D*([\d. ]+)$", text, re.M)
+    assert len(rows) == 3
+    for optimal, planned, _, random in (map(float, row.split()) for row in rows):
+        assert random < planned <= optimal
 
 
 def test_demo_leaves_matplotlib_as_it_was(tmp_path):
