@@ -10,7 +10,7 @@ TORCH_PYTHON ?= $(VENV)/python
 .PHONY: help install demo test test-gpu lint bench lock clean
 
 help:
-	@echo "make demo      a query plan, and a picture of the uncertainty it leaves"
+	@echo "make demo      where to look first, and one exploration that serves three rewards"
 	@echo "make test      the test suite"
 	@echo "make lint      ruff and mypy --strict"
 	@echo "make bench     the speed table against scikit-learn (QUICK=1: small sizes)"

@@ -40,7 +40,8 @@ def main() -> None:
             for i, n in enumerate(options.checkpoints):
                 a, b = ours[:, i], theirs[:, i]
                 error = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
-                off = abs(a.mean() - b.mean()) / error if error else 0.0
+                apart = abs(a.mean() - b.mean())
+                off = apart / error if error else (np.inf if apart else 0.0)
                 worst = max(worst, off)
                 print(
                     f"{name:22s} {algorithm:11s} {n:4d} {a.mean():8.4f} {b.mean():13.4f} {off:8.2f}",
@@ -63,7 +64,8 @@ def _theirs(world, reward, kernel, ridge, algorithm, beta, options):
     rounds = max(options.checkpoints)
     for run in range(options.runs):
         task = plain.Task(world.P, plain.sklearn_kernel(kernel), ridge, 20, world.horizon, BETA)
-        uniforms = np.random.default_rng([run, 1]).random((rounds, 55))
+        steps = world.horizon * (world.horizon + 1) // 2
+        uniforms = np.random.default_rng([run, 1]).random((rounds, steps))
         with rf.one_blas_thread():
             chosen, seen = plain.EXPLORERS[algorithm](task, rounds, uniforms)
             for i, n in enumerate(options.checkpoints):

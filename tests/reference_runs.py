@@ -254,7 +254,7 @@ def plan(data, reward, planner, model=None, horizon=None, discount=1.0, seed=0):
     model, H = model or data.model, horizon or data.horizon
     sign = {"Optimistic": 1.0, "Mean": 0.0, "Pessimistic": -1.0}[type(planner).__name__]
     (S, A), samples = data.grid.shape, kept_samples(data, model.pooled)
-    uniforms = stream(seed, "planning ties").random((H, S)) if planner.ties == "random" else None
+    uniforms = stream(seed, "planning ties", data.seed).random((H, S)) if planner.ties == "random" else None
     actions, values, tables = np.zeros((H, S), int), np.zeros((H + 1, S)), np.zeros((H, S, A))
     for h in range(H - 1, -1, -1):
         of_step = samples[0 if model.pooled else h]

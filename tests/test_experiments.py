@@ -176,7 +176,7 @@ def test_checkpoints_may_be_an_array():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "give exactly one budget of samples_per_step="),
+        ({}, "give exactly one budget of samples_per_step=, got none"),
         ({"samples_per_step": []}, "samples_per_step must be a list of checkpoints"),
         ({"samples_per_step": [2], "transitions": [4]}, "use samples_per_step= instead of transitions="),
         ({"transitions": [4]}, "use samples_per_step= instead of transitions="),

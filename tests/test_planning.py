@@ -360,7 +360,7 @@ def test_random_ties_repeat_with_their_seed():
 
 def test_random_ties_come_from_the_stream_of_their_name():
     found = rf.plan(explored(), np.zeros((6, 5)), rf.Pessimistic(0, ties="random"), seed=9)
-    uniforms = stream(9, "planning ties").random((4, 6))
+    uniforms = stream(9, "planning ties", explored().seed).random((4, 6))
     assert found.actions.tolist() == [[int(5 * u) for u in row] for row in uniforms]
 
 
@@ -527,3 +527,11 @@ def test_planners_can_be_replaced():
 
 def test_no_states_no_actions():
     assert rf.plan(explored(), REWARD).act([], 0).tolist() == []
+
+
+def test_random_ties_of_two_runs_are_independent():
+    flat, world = np.zeros((6, 5)), small_world()
+    runs = rf.explore_many(world, model(), rf.Uniform(), episodes=3, seeds=[0, 1])
+    (one,), (two,) = rf.plan_runs(runs, [flat], rf.Mean(ties="random"))
+    assert one.actions.tolist() != two.actions.tolist()
+    assert two.actions.tolist() == rf.plan(runs[1], flat, rf.Mean(ties="random")).actions.tolist()

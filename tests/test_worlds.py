@@ -84,7 +84,52 @@ def test_a_law_may_be_lists_whole_numbers_or_single_precision():
         world = rf.FiniteWorld(P, horizon=2)
         assert world.P.dtype == np.float64 and world.P.tolist() == cycle
     P = laws().astype(np.float32)
-    assert np.array_equal(world_of(P=P).P, P.astype(np.float64))
+    world = world_of(P=P)
+    np.testing.assert_allclose(world.P, P, rtol=1e-6)
+    np.testing.assert_allclose(world.P.sum(axis=-1), 1.0, rtol=0, atol=1e-15)
+
+
+def test_a_world_of_single_precision_can_be_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    P = rng.random((60, 4, 60)).astype(np.float32)
+    start = rng.random(60).astype(np.float32)
+    world = rf.FiniteWorld(P / P.sum(axis=-1, keepdims=True), 3, start / start.sum())
+    world.save(tmp_path / "world.npz")
+    again = rf.FiniteWorld.load(tmp_path / "world.npz")
+    assert np.array_equal(again.P, world.P) and np.array_equal(again.start, world.start)
+    np.testing.assert_allclose(rf.optimal_value(world, np.ones((60, 4)))[0], 3.0, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((3, 0, 0, 0.5), r"state must be a whole number of 0\.\.2, got 3"),
+        ((-1, 0, 0, 0.5), "state must be a whole number"),
+        ((0.5, 0, 0, 0.5), "state must be a whole number"),
+        ((0, 2, 0, 0.5), r"action must be a whole number of 0\.\.1, got 2"),
+        ((0, 0, 5, 0.5), r"h must lie in 0\.\.3, got 5"),
+        ((0, 0, 0, 1.0), "uniform must hold random numbers of at least 0 and below 1"),
+        ((0, 0, 0, np.nan), "uniform must hold random numbers"),
+    ],
+)
+def test_sampling_what_is_not_there_is_refused(asked, said):
+    world = rf.FiniteWorld(np.full((3, 2, 3), 1 / 3), horizon=4)
+    with pytest.raises(ValueError, match=said):
+        world.sample(*asked)
+
+
+def test_features_of_what_is_not_there_are_refused():
+    with pytest.raises(ValueError, match=r"action must be a whole number of 0\.\.1"):
+        rf.FiniteWorld(np.full((3, 2, 3), 1 / 3), horizon=4).features(0, 5)
+
+
+def test_a_law_that_does_not_fit_says_so(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("rewardfree.worlds.finite.np.array", full)
+    with pytest.raises(MemoryError, match=r"no room for P of shape \(3, 2, 3\)"):
+        rf.FiniteWorld(np.full((3, 2, 3), 1 / 3), horizon=4)
 
 
 def test_one_state_and_one_action_are_enough():

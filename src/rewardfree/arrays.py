@@ -121,6 +121,12 @@ def as_number(value: Any, name: str) -> float:
     return number
 
 
+def check_kind(value: Any, kind: type, name: str, wanted: str) -> None:
+    """Refuse a value that is not a `kind`."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {wanted}, got {value!r:.200}")
+
+
 def count(value: Any, name: str, at_least: int = 1) -> int:
     """`value` as a whole number of at least `at_least`."""
     try:

@@ -20,8 +20,8 @@ class Budget:
     size: int
 
     @classmethod
-    def of(cls, model: Model, **sizes: Any) -> Budget:
-        """The one budget that was given, if it is one for this model."""
+    def of(cls, model: Model, offered: tuple[str, ...] = UNITS, **sizes: Any) -> Budget:
+        """The one budget that was given, of those that a caller offers, if it is one for this model."""
         given = {unit: size for unit, size in sizes.items() if size is not None}
         own, foreign = (
             ("transitions", "samples_per_step") if model.pooled else ("samples_per_step", "transitions")
@@ -33,6 +33,8 @@ class Budget:
             raise ValueError(f"{kind}: use {own}= instead of {foreign}=")
         if len(given) != 1:
             came = ", ".join(f"{unit}={size}" for unit, size in given.items()) or "none"
-            raise ValueError(f"give exactly one budget of {own}=, episodes= or steps=, got {came}")
+            names = [f"{unit}=" for unit in offered if unit != foreign]
+            wanted = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+            raise ValueError(f"give exactly one budget of {wanted}, got {came}")
         ((unit, size),) = given.items()
         return cls(unit, count(size, unit))

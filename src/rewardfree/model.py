@@ -52,11 +52,16 @@ class Model:
         if values.ndim == 0 or values.shape[-1] == 0:
             raise ValueError(f"values must hold V at one state or more, got shape {tuple(values.shape)}")
         check_finite(values, "values")
-        xp = namespace(values)
-        low, high = xp.min(values, axis=-1), xp.max(values, axis=-1)
-        return 0.5 * (low + high) if self.centred else xp.zeros_like(low)
+        centre = midrange(values, axis=-1)
+        return centre if self.centred else namespace(values).zeros_like(centre)
 
     @property
     def _ridge(self) -> float:
         assert self.ridge is not None  # __post_init__ refuses None
         return self.ridge
+
+
+def midrange(values: Array, axis: int) -> Array:
+    """(min + max)/2 along an axis."""
+    xp = namespace(values)
+    return 0.5 * (xp.min(values, axis=axis) + xp.max(values, axis=axis))

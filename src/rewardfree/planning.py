@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import as_number, clip, count, non_negative, to_numpy
+from rewardfree.arrays import as_number, check_kind, clip, count, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.model import Model
 from rewardfree.posterior import room_for
 from rewardfree.regressions import Regressions
 from rewardfree.rewards import check_unit_range, reward_table
+from rewardfree.strategies.options import check_options
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import Ties, best_of_clipped, check_ties
+from rewardfree.ties import Ties, best_of_clipped
 from rewardfree.worlds.grid import Grid
 
 
@@ -33,9 +34,7 @@ class Planner(ABC):
         """What sigma is multiplied with: beta and its sign."""
 
     def __post_init__(self) -> None:
-        if "beta" in vars(self):
-            object.__setattr__(self, "beta", non_negative(vars(self)["beta"], "beta"))
-        check_ties(self.ties)
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -162,9 +161,12 @@ def plan_runs(
     """`plan_many` for each of several runs on one grid: [run][reward]."""
     if not runs:
         return []
+    seed = count(seed, "seed", at_least=0)
+    for run in runs:
+        check_kind(run, Transitions, "data", "what rf.explore returns; rf.plan_runs takes several")
+    if model is not None:
+        check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     first, planner = runs[0], Mean() if planner is None else planner
-    if not isinstance(planner, Planner):
-        raise ValueError(f"planner must be Optimistic(beta), Mean() or Pessimistic(beta), got {planner!r}")
     H = _horizon(horizon, first, all((model or run.model).pooled for run in runs))
     gamma = 1.0 if discount is None else as_number(discount, "discount")
     if not 0.0 < gamma <= 1.0:
@@ -174,9 +176,10 @@ def plan_runs(
     table = reward_tables(rewards, first.grid, H, planner)
     plans: list[list[Plan]] = []
     with one_blas_thread():
-        for some, own in _together(runs, model, device):
-            stages = _refitted(some, own, device, dtype)
-            actions, values = map(to_numpy, backward(stages, table, planner, H, gamma, seed))
+        for some, own, same in _together(runs, model, device):
+            stages = _refitted(some, own, same, device, dtype)
+            seeds = [run.seed for run in some]
+            actions, values = map(to_numpy, backward(stages, table, planner, H, seeds, gamma, seed))
             plans += [
                 [Plan(first.grid, H, planner, a, v) for a, v in zip(*both, strict=True)]
                 for both in zip(actions, values, strict=True)
@@ -186,6 +189,7 @@ def plan_runs(
 
 def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Planner) -> Any:
     """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
+    check_kind(planner, Planner, "planner", "Optimistic(beta), Mean() or Pessimistic(beta)")
     tables = [reward_table(reward, grid, horizon) for reward in rewards]
     if not tables:
         raise ValueError("rewards must hold at least one reward, got none")
@@ -200,15 +204,19 @@ def backward(
     rewards: Any,
     planner: Planner,
     horizon: int,
+    seeds: Sequence[int],
     discount: float = 1.0,
     seed: int = 0,
 ) -> tuple[Any, Any]:
     """Alg 1 for b runs and c rewards (c,h,s,a): the actions and the values V_h, (b,c,h,s), on the device.
 
     `stages(h)` holds the regressions of step h; it is asked once for each, from the last step to the first.
+    `seeds` are those of the runs; with `seed` they decide between random ties.
     """
     c, (s, a) = len(rewards), rewards.shape[2:]
-    ties = stream(seed, "planning ties").random((horizon, s)) if planner.ties == "random" else None
+    ties = None
+    if planner.ties == "random":  # a run's own, whoever it is planned with: (b,h,s)
+        ties = np.stack([stream(seed, "planning ties", run).random((horizon, s)) for run in seeds])
     actions: list[Any] = [None] * horizon
     values: list[Any] = [None] * horizon
     value = None
@@ -217,14 +225,16 @@ def backward(
         xp, b = stage.xp, stage.runs
         r = stage.numbers(rewards[:, h if rewards.shape[1] > 1 else 0].reshape(c, s * a))
         if value is not None:
-            q = discount * stage.mean(h, value) if discount < 1.0 else stage.mean(h, value)
+            q = stage.mean(h, value)
+            if discount < 1.0:
+                q *= discount
         else:
             q = xp.zeros((b, c, s * a), dtype=r.dtype, device=stage.device)
         if planner.weight:
             bonus = clip(planner.weight * stage.std(h), -float(horizon), float(horizon))
             q += bonus if bonus.ndim == 3 else bonus[:, None, :]
         q += r
-        uniform = None if ties is None else stage.exact(ties[h])
+        uniform = None if ties is None else stage.exact(ties[:, None, h])
         best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)
         actions[h], values[h] = chosen, best
         value = xp.permute_dims(best, (0, 2, 1))  # (b,s,c)
@@ -245,56 +255,47 @@ def _horizon(horizon: int | None, data: Transitions, pooled: bool) -> int:
 
 def _together(
     runs: Sequence[Transitions], model: Model | None, device: str
-) -> Iterator[tuple[list[Transitions], Model]]:
-    """Runs that are planned at once, and with which model: all that have the same points, else as many as
-    memory is kind to."""
+) -> Iterator[tuple[list[Transitions], Model, bool]]:
+    """Runs that are planned at once, with which model, and whether all their regressions share their points.
+
+    Those that do go together, others as many as memory is kind to.
+    """
     for own, group in groupby(runs, key=lambda run: model or run.model):
         alike = list(group)
-        if _same_points(alike, own):
-            yield alike, own
-            continue
-        each = 8 * max(int(run.samples.max()) for run in alike) * len(alike[0].grid.points)
-        # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
-        size = 1 if device == "cpu" else max(1, room_for(device) // max(each, 1))
+        size = len(alike)
+        if not _share_points(alike, own):
+            longest = max(len(rows) for run in alike for rows in run.designs(own.pooled))
+            each = 8 * max(1, longest) * len(alike[0].grid.points)
+            # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
+            size = 1 if device == "cpu" else max(1, room_for(device) // each)
         for first in range(0, len(alike), size):
-            yield alike[first : first + size], own
+            some = alike[first : first + size]
+            yield some, own, _share_points(some, own)
 
 
-def _points(run: Transitions, model: Model) -> list[Any]:
-    return [run.points(rows) for rows in run.designs(model.pooled)]
-
-
-def _same_points(runs: Sequence[Transitions], model: Model) -> bool:
-    first = _points(runs[0], model)[0]
-    return all(np.array_equal(first, points) for run in runs for points in _points(run, model))
+def _share_points(runs: Sequence[Transitions], model: Model) -> bool:
+    """Whether all regressions of all runs have the same points in the same order."""
+    points = [run.points(rows) for run in runs for rows in run.designs(model.pooled)]
+    return all(np.array_equal(points[0], each) for each in points)
 
 
 def _refitted(
-    runs: Sequence[Transitions], model: Model, device: str, dtype: Any
+    runs: Sequence[Transitions], model: Model, same: bool, device: str, dtype: Any
 ) -> Callable[[int], Regressions]:
     """The regressions of each step, built from the data: step by step, or once where they are shared."""
-    points = [_points(run, model) for run in runs]
-    following = [[run.next_state[rows] for rows in run.designs(model.pooled)] for run in runs]
-    options = {"runs": len(runs), "device": device, "dtype": dtype}
-    if model.pooled or _same_points(runs, model):
-        both = _by_step(points), _by_step(following)
-        capacity = max(1, max(len(z) for z in both[1][0]))
-        same = _same_points(runs, model)
-        shared = Regressions(
-            model, runs[0].grid, len(both[0]), capacity=capacity, same_steps=same, same_runs=same, **options
-        )
-        shared.load(*both)
+    designs = [run.designs(model.pooled) for run in runs]
+    steps = range(len(designs[0]))
+    points = [[run.points(each[h]) for run, each in zip(runs, designs, strict=True)] for h in steps]
+    following = [[run.next_state[each[h]] for run, each in zip(runs, designs, strict=True)] for h in steps]
+    capacity = max(1, *(len(z) for step in points for z in step))
+    options: dict[str, Any] = {"runs": len(runs), "capacity": capacity, "device": device, "dtype": dtype}
+
+    def fitted(first: int, last: int) -> Regressions:
+        own = Regressions(model, runs[0].grid, last - first, same_steps=same, same_runs=same, **options)
+        own.load(points[first:last], following[first:last])
+        return own
+
+    if model.pooled or same:
+        shared = fitted(0, len(points))
         return lambda h: shared
-
-    def at(h: int) -> Regressions:
-        z, seen = [run[h] for run in points], [run[h] for run in following]
-        stage = Regressions(model, runs[0].grid, 1, capacity=max(1, max(map(len, z))), **options)
-        stage.load([z], [seen])
-        return stage
-
-    return at
-
-
-def _by_step(runs: list[list[Any]]) -> list[list[Any]]:
-    """[run][step] as [step][run]."""
-    return [list(step) for step in zip(*runs, strict=True)]
+    return lambda h: fitted(h, h + 1)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rewardfree.kernels import Kernel, Matern, SquaredExponential
+from rewardfree.ties import Ties
+
+#: What an explorer's Q is at a step without data: 0, or what the prior gives.
+Empty: TypeAlias = Literal["zero", "prior"]
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What the paper's text or the published experiments leave no choice about."""
+    """One reading of the paper's experiments: every setting that its text or its scripts fix."""
 
     name: str
     ridge_squared_exponential: float  # the number on the diagonal, tau^2
     ridge_matern: float
     normalisation: Literal["global", "row"]  # how a draw is made non-negative before rows are normalised
-    empty: Literal["zero", "prior"]  # an explorer's Q at a step without data: 0, or its bonus
+    empty: Empty
     fresh: bool  # which data Alg 3 uses at h < h0: D_{h,n} or D_{h,n-1}
-    bonus_for: frozenset[str]  # the strategies that are planned with a bonus, by the names of their classes
-    ties: Literal["lowest", "random"]
+    bonus_for: frozenset[str]  # strategies planned with a bonus, by the names of their classes
+    ties: Ties
     start: int  # the start state, of 100
 
     def ridge(self, kernel: Kernel) -> float:

@@ -15,7 +15,7 @@ import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
-from rewardfree.model import Model
+from rewardfree.model import Model, midrange
 from rewardfree.posterior import Bundle, Lattice, Posterior, Posteriors, Prefixes
 from rewardfree.worlds.grid import Grid
 
@@ -68,7 +68,9 @@ class Regressions:
 
     def exact(self, values: Any) -> Array:
         """Numbers in float64, where the posteriors are: what is drawn must not depend on their type."""
-        return self.xp.asarray(np.array(values, np.float64), device=self.device)
+        values = np.asarray(values, np.float64)
+        # torch warns of arrays that it must not write
+        return self.xp.asarray(values.copy() if self.on_device else values, device=self.device)
 
     @property
     def on_device(self) -> bool:
@@ -117,13 +119,13 @@ class Regressions:
         y = values[self.each_run, self._seen[self._step(h), :, : self.count(h)]]  # (b,n,c)
         if not self.model.centred:
             return self._mean(h, y, rows)
-        centre = 0.5 * (self.xp.max(values, axis=1) + self.xp.min(values, axis=1))  # (b,c)
+        centre = midrange(values, axis=1)  # (b,c)
         return self._mean(h, y - centre[:, None, :], rows) + centre[:, :, None]
 
     def std(self, h: int, rows: Array | None = None) -> Array:
         """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
-        where = {} if rows is None else {"rows": rows}
-        return self._asked.std(designs=self.designs(h), **where)
+        narrowed = {} if rows is None else {"rows": rows}
+        return self._asked.std(designs=self.designs(h), **narrowed)
 
     def as_of(self, sizes: Sequence[int]) -> Regressions:
         """These regressions as they were when they had n samples, for several n side by side: one a column.
@@ -143,8 +145,8 @@ class Regressions:
         b, n, c = y.shape
         if self._side_by_side < b:  # one design for all runs: their targets are its columns
             y = self.xp.reshape(self.xp.permute_dims(y, (1, 0, 2)), (1, n, b * c))
-        where = {} if rows is None else {"rows": rows}
-        means = self._asked.mean(y, designs=self.designs(h), **where)
+        narrowed = {} if rows is None else {"rows": rows}
+        means = self._asked.mean(y, designs=self.designs(h), **narrowed)
         means = self.xp.permute_dims(means, (0, 2, 1))
         return self.xp.reshape(means, (b, c, -1))
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count, to_numpy
+from rewardfree.arrays import check_kind, count, to_numpy
 from rewardfree.budget import Budget
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.model import Model
 from rewardfree.planning import Planner, backward, reward_tables
 from rewardfree.regressions import Regressions
-from rewardfree.strategies.arena import Arena, Strategy
-from rewardfree.strategies.explore import check_strategy, in_batches, played, rounds_for
+from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for
+from rewardfree.strategies.round import Strategy
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -52,16 +53,17 @@ def learning_curves(
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
     the posterior that it explored with, which holds every earlier one, so nothing is factorised twice.
     """
-    check_strategy(strategy)
+    check_parts(world, model, strategy)
+    check_kind(planners, Mapping, "planners", 'named planners such as {"mean": rf.Mean()}')
     given = {"samples_per_step": samples_per_step, "transitions": transitions}
-    sizes = {unit: _checkpoints(unit, sizes) for unit, sizes in given.items() if sizes is not None}
-    budget = Budget.of(model, **{unit: found[-1] for unit, found in sizes.items()})
-    checkpoints = sizes[budget.unit]
+    sizes = {unit: None if each is None else _checkpoints(unit, each) for unit, each in given.items()}
+    budget = Budget.of(model, tuple(sizes), **{unit: each and each[-1] for unit, each in sizes.items()})
+    checkpoints = sizes[budget.unit] or []
     at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in checkpoints]
     per_round = world.horizon if model.pooled else 1
     if any(rounds * per_round != n for rounds, n in zip(at, checkpoints, strict=True)):
         raise ValueError(f"transitions must be multiples of the horizon {world.horizon}, got {checkpoints}")
-    seeds = [count(seed, "seed", at_least=0) for seed in seeds]
+    seeds = as_seeds(seeds)
     if not seeds:
         raise ValueError("seeds must name at least one run, got none")
     tables = {
@@ -75,7 +77,8 @@ def learning_curves(
         for arena in played(arenas, len(batches), progress):
             law, earlier = arena.regressions.exact(world.P), arena.settled().as_of(checkpoints)
             for name, planner in planners.items():
-                found[name].append(_first_values(earlier, law, tables[name], planner, len(checkpoints)))
+                values = _first_values(earlier, law, tables[name], planner, len(checkpoints), arena.seeds)
+                found[name].append(values)
     whole, rounds = strategy.round(world.horizon), np.array(at)
     cost = (
         np.array(checkpoints),
@@ -100,8 +103,11 @@ def _checkpoints(unit: str, sizes: Any) -> list[int]:
     return found
 
 
-def _first_values(ready: Regressions, law: Any, table: Any, planner: Planner, sizes: int) -> Any:
+def _first_values(
+    ready: Regressions, law: Any, table: Any, planner: Planner, sizes: int, seeds: Sequence[int]
+) -> Any:
     """V^pi at the first step for the plans that these regressions give at each of their sizes, (b,n,s)."""
+    # The planner's columns are the sizes here: each has a posterior of its own, all have the same reward.
     every = np.broadcast_to(table, (sizes, *table.shape[1:]))
-    actions, _ = backward(lambda h: ready, every, planner, ready.horizon)
+    actions, _ = backward(lambda h: ready, every, planner, ready.horizon, seeds)
     return to_numpy(values_of_actions(law, ready.exact(table[0]), actions))[:, :, 0]

@@ -1,10 +1,9 @@
 """The exact posterior on a finite candidate set, for many designs at once: the fast path.
 
-With C C^T = K_n + ridge I, a lattice keeps L = k(Z, Z_n) C^-T, the variance at every candidate and C^-1. A
-new point z adds the row (k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge), and the mean for y is (C^-1 y)^T L: no
-refit, O(n |Z|) each. Both are products with L, and cost the reading of L from memory. So `append` leaves its
-row outstanding, and the next question computes it in the same pass over L as its answer; a question about a
-few points is answered from C^-1 alone.
+With C C^T = K_n + ridge I, a lattice keeps L = k(Z, Z_n) C^-T and C^-1. A new point z adds to L the row
+(k(z, Z) - L[:, z]^T L)/sqrt(var(z) + ridge), and the mean for y is (C^-1 y)^T L: O(n |Z|), the reading of L
+from memory. So `append` leaves its row outstanding, and the next question computes it in the same pass over L
+as its answer; a question about a few points is answered from C^-1 alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """How to choose where to look next."""
 
-from rewardfree.strategies.arena import Arena, Strategy
+from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.episodic import GreedyMaxVariance, Qiu, Uniform
 from rewardfree.strategies.explore import explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
 from rewardfree.strategies.online import Online
+from rewardfree.strategies.round import Strategy
 
 __all__ = [
     "Arena",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -13,92 +12,16 @@ from rewardfree.arrays import Array, clip, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.model import Model
 from rewardfree.posterior import Posterior
+from rewardfree.presets import Empty
 from rewardfree.regressions import Regressions
+from rewardfree.strategies.round import Strategy, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import Ties, best_of_clipped
+from rewardfree.ties import best_of_clipped
 from rewardfree.worlds.finite import FiniteWorld, next_states
-
-
-@dataclass(frozen=True)
-class Round:
-    """The environment steps of one round, in order: e of them, in some episodes, some of them kept."""
-
-    episode: tuple[int, ...]  # within the round
-    h: tuple[int, ...]
-    kept: tuple[bool, ...]
-
-    @classmethod
-    def whole_episode(cls, horizon: int) -> Round:
-        """One episode, all of whose steps are kept."""
-        return cls((0,) * horizon, tuple(range(horizon)), (True,) * horizon)
-
-    @classmethod
-    def growing_episodes(cls, horizon: int) -> Round:
-        """Episodes of 1 .. horizon steps, of which the last one is kept (Alg 3)."""
-        steps = [(target, h) for target in range(horizon) for h in range(target + 1)]
-        return cls(*zip(*[(target, h, target == h) for target, h in steps], strict=True))
-
-    def __len__(self) -> int:
-        return len(self.h)
-
-    @property
-    def episodes(self) -> int:
-        return max(self.episode) + 1
-
-    def length(self, episode: int) -> int:
-        """How many steps episode number `episode` of a run has."""
-        return self.episode.count(episode % self.episodes)
-
-    @cached_property
-    def by_step(self) -> Any:
-        """An order of the environment steps in which those of one h are side by side, (e,)."""
-        return np.lexsort((self.episode, self.h))
-
-    def columns(self, h: int, episode: int | None = None) -> slice:
-        """Where step h is in that order, of all episodes that get there, or of one."""
-        first = sum(step < h for step in self.h)
-        reached = [e for e, step in zip(self.episode, self.h, strict=True) if step == h]
-        if episode is None:
-            return slice(first, first + len(reached))
-        first += reached.index(episode)
-        return slice(first, first + 1)
-
 
 #: A long exploration is played in so many parts.
 PARTS = 20
-#: What an explorer's Q is at a step without data: 0, or what the prior gives.
-Empty: TypeAlias = Literal["zero", "prior"]
-
-
-class Strategy(Protocol):
-    """How to explore. A round leaves one more sample for every step."""
-
-    @property
-    def ties(self) -> Ties: ...
-
-    @property
-    def generative(self) -> bool:
-        """Whether it needs a world that can be put into any state."""
-        ...
-
-    @property
-    def curious(self) -> bool:
-        """Whether its choices depend on the posterior, which is then kept up while it explores."""
-        ...
-
-    def round(self, horizon: int) -> Round:
-        """What one round consists of."""
-        ...
-
-    def play(self, arena: Arena) -> None:
-        """One round of all runs, on arrays that lead with the axis b."""
-        ...
-
-
-def shares_points(strategy: Strategy) -> bool:
-    """Whether all runs of a strategy look at the same points: nothing random enters its choice."""
-    return strategy.generative and strategy.ties == "lowest"
 
 
 class Arena:
@@ -123,19 +46,9 @@ class Arena:
         self.world, self.model, self.strategy, self.seeds = world, model, strategy, list(seeds)
         self.horizon, self.runs, self.rounds = world.horizon, len(self.seeds), rounds
         self.round = strategy.round(self.horizon)
-        each_step = strategy.generative and not model.pooled
-        self.regressions = Regressions(
-            model,
-            world.grid,
-            self.horizon,
-            runs=self.runs,
-            capacity=rounds * self.horizon if model.pooled else rounds,
-            same_steps=each_step,
-            same_runs=shares_points(strategy),
-            posterior=posterior,
-            device=device,
-            dtype=dtype,
-        )
+        self._options: dict[str, Any] = {"posterior": posterior, "device": device, "dtype": dtype}
+        # A strategy that asks no posterior gets one when somebody else does.
+        self.regressions = self._empty_regressions(rounds if strategy.curious else 1)
         where = self.regressions
         self.now = where.index([0])  # the round, as an array: see Lattice.repeat
         self.played = self._loaded = 0
@@ -145,7 +58,7 @@ class Arena:
         self._following = where.index(np.zeros((self.runs, rounds, len(self.round))))
         self._ties = where.exact(self._drawn("ties")) if strategy.ties == "random" else None
         self._episodes = where.index(np.arange(self.round.episodes))
-        self._actions_of = where.index(np.arange(self.actions))
+        self._every_action = where.index(np.arange(self.actions))
         self._start_rows: Array | None = None
         if world.start.max() == 1.0:
             self._start_rows = self.rows(where.index(np.full((self.runs, 1), world.start.argmax())))
@@ -153,6 +66,7 @@ class Arena:
 
     @property
     def actions(self) -> int:
+        """How many there are."""
         return self.world.grid.shape[1]
 
     def play(self) -> Iterator[float]:
@@ -169,14 +83,13 @@ class Arena:
     def settled(self) -> Regressions:
         """The regressions with all that was played, also where the strategy does not keep them up itself."""
         if not self.strategy.curious and self._loaded < self.played:
-            new = slice(self._loaded, self.played)
-            points, following = self._recorded(self._points, new), self._recorded(self._following, new)
-            kept = [i for i, kept in enumerate(self.round.kept) if kept]
-            steps = (
-                [kept]
-                if self.model.pooled
-                else [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
+            points, following = (
+                self._recorded(array, slice(self.played)) for array in (self._points, self._following)
             )
+            kept = [i for i, kept in enumerate(self.round.kept) if kept]
+            steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
+            steps = [kept] if self.model.pooled else steps
+            self.regressions = self._empty_regressions(self.played)
             self.regressions.load(
                 [[run[:, columns].reshape(-1) for run in points] for columns in steps],
                 [[run[:, columns].reshape(-1) for run in following] for columns in steps],
@@ -218,11 +131,25 @@ class Arena:
         rows = self._start_rows if h == 0 else None
         # The mean first: it computes the row that the last sample still owes in its own pass over L.
         mean = None if value is None else where.mean(h, value, rows)
+        if mean is not None and empty == "zero" and where.count(h) == 0:
+            mean = where.xp.zeros_like(mean)
+        return mean, self.sigma(h, rows, empty)
+
+    def sigma(self, h: int, rows: Array | None, empty: Empty = "prior") -> Array:
+        """sigma_h at every z, or at rows (b,m): (b,1,z) or (b,1,m). `empty`: 0 without data."""
+        where = self.regressions
         sigma = where.std(h, rows)[:, None, :]
-        if empty == "zero" and where.count(h) == 0:
-            sigma = where.xp.zeros_like(sigma)
-            mean = None if mean is None else where.xp.zeros_like(mean)
-        return mean, sigma
+        return where.xp.zeros_like(sigma) if empty == "zero" and where.count(h) == 0 else sigma
+
+    def backwards(self, last: int, optimism: Callable[[Array], Array], empty: Empty) -> dict[int, Array]:
+        """Q_h = mean_h[V_{h+1}] + optimism(sigma_h) for h = last .. 0, V_{last+1} = 0: (b,1,z) each."""
+        q: dict[int, Array] = {}
+        value = None
+        for h in reversed(range(last + 1)):
+            mean, sigma = self.estimate(h, value, empty)
+            q[h] = optimism(sigma) if mean is None else mean + optimism(sigma)
+            value = self.value(q[h]) if h else None
+        return q
 
     def value(self, q: Array) -> Array:
         """V = max_a clip(Q, 0, H) for Q (b,c,z): (b,s,c). The clip is monotone: the maximum comes first."""
@@ -239,11 +166,11 @@ class Arena:
 
     def rows(self, state: Array) -> Array:
         """All z = (s,a) of states (b,1): (b,a)."""
-        return state * self.actions + self._actions_of
+        return state * self.actions + self._every_action
 
     def random_actions(self, h: int) -> Array:
         """Uniformly random actions (b,1) at step h of this round's episode."""
-        return self._actions[:, self.now, self.round.columns(h)][:, 0]
+        return self._random_actions[:, self.now, self.round.columns(h)][:, 0]
 
     def data(self) -> list[Transitions]:
         """What each run has recorded so far."""
@@ -273,6 +200,20 @@ class Arena:
         self.strategy.play(self)
         self.now += 1
 
+    def _empty_regressions(self, rounds: int) -> Regressions:
+        """With room for that many rounds."""
+        strategy, pooled = self.strategy, self.model.pooled
+        return Regressions(
+            self.model,
+            self.world.grid,
+            self.horizon,
+            runs=self.runs,
+            capacity=rounds * self.horizon if pooled else rounds,
+            same_steps=strategy.generative and not pooled,
+            same_runs=shares_points(strategy),
+            **self._options,
+        )
+
     def _drawn(self, name: str) -> Any:
         """Uniform numbers of each run's stream of that name, (b,round,e), the columns by step."""
         shape = (self.rounds, len(self.round))
@@ -289,5 +230,6 @@ class Arena:
         return np.stack([self.world.first_states(stream(seed, "start").random(shape)) for seed in self.seeds])
 
     @cached_property
-    def _actions(self) -> Array:
+    def _random_actions(self) -> Array:
+        """Actions for every environment step, (b,round,e)."""
         return self.regressions.index(np.floor(self._drawn("actions") * self.actions))

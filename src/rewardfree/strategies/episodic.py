@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array, clip
-from rewardfree.strategies.arena import Arena, Empty, Round
-from rewardfree.strategies.options import check_explorer
+from rewardfree.presets import Empty
+from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.options import check_options
+from rewardfree.strategies.round import Round
 from rewardfree.ties import Ties, argmax_tied
 
 
@@ -18,7 +20,7 @@ class _WholeEpisodes:
     curious = True
 
     def __post_init__(self) -> None:
-        check_explorer(self)
+        check_options(self)
 
     def round(self, horizon: int) -> Round:
         return Round.whole_episode(horizon)
@@ -57,14 +59,11 @@ class Qiu(_WholeEpisodes):
 
     def _prepare(self, arena: Arena) -> dict[int, Array]:
         H = arena.horizon
-        q: dict[int, Array] = {}
-        value = None
-        for h in reversed(range(H)):
-            mean, sigma = arena.estimate(h, value, self.empty)
-            q[h] = clip(self.beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
-            q[h] = q[h] if mean is None else mean + q[h]
-            value = arena.value(q[h]) if h else None
-        return q
+
+        def optimism(sigma: Array) -> Array:
+            return clip(self.beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)  # u + u/H
+
+        return arena.backwards(H - 1, optimism, self.empty)
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,7 @@ class GreedyMaxVariance(_WholeEpisodes):
     empty: Empty = "zero"
 
     def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
-        where = arena.regressions
-        sigma = where.std(h, rows=arena.rows(state))
-        if self.empty == "zero" and where.count(h) == 0:
-            sigma = where.xp.zeros_like(sigma)
-        return argmax_tied(sigma[:, None, :], arena.tie_breaks(h))
+        return argmax_tied(arena.sigma(h, arena.rows(state), self.empty), arena.tie_breaks(h))
 
 
 @dataclass(frozen=True)

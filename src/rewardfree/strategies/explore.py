@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rewardfree.arrays import count
+from rewardfree.arrays import check_kind, count
 from rewardfree.budget import Budget
 from rewardfree.data import Transitions
 from rewardfree.model import Model
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
-from rewardfree.strategies.arena import Arena, Strategy, shares_points
+from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.round import Strategy, shares_points
 from rewardfree.worlds.finite import FiniteWorld
 
 
@@ -73,12 +74,16 @@ def explore_many(
 
     Run by run the data are those of `explore` with that seed, whatever the batch and the device.
     """
+    check_parts(world, model, strategy)
+    if posterior is not None and (dtype is not None or device != "cpu"):
+        raise ValueError(
+            "posterior= builds its own arrays: dtype= and device= are for the default, a lattice"
+        )
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
-    check_strategy(strategy)
     rounds = rounds_for(budget, world, strategy)
-    seeds = [count(seed, "seed", at_least=0) for seed in seeds]
+    seeds = as_seeds(seeds)
     options = {"device": device, "dtype": dtype, "posterior": posterior}
     batches = in_batches(seeds, batch, world, model, strategy, rounds, device)
     arenas = (Arena(world, model, strategy, some, rounds, **options) for some in batches)
@@ -88,17 +93,27 @@ def explore_many(
     return runs
 
 
-def check_strategy(strategy: Any) -> None:
-    """Refuse what is no strategy, a class instead of an object above all."""
+def check_parts(world: Any, model: Any, strategy: Any) -> None:
+    """Refuse what is not a world, a model and a strategy."""
+    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
+    check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
         raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")
+
+
+def as_seeds(seeds: Any) -> list[int]:
+    """One seed for each run."""
+    try:
+        return [count(seed, "seed", at_least=0) for seed in seeds]
+    except TypeError:
+        raise ValueError(f"seeds must be a list such as range(80), got {seeds!r}") from None
 
 
 def played(arenas: Iterable[Arena], total: int, progress: bool | None) -> Iterator[Arena]:
     """Arenas, `total` of them, each when it has played all its rounds."""
     fractions = ((i + part, arena) for i, arena in enumerate(arenas) for part in arena.play())
-    for done, arena in shown(fractions, total, progress):
-        if done == int(done):
+    for _, arena in shown(fractions, total, progress):
+        if arena.played == arena.rounds:
             yield arena
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from rewardfree.arrays import Array, count, to_numpy
 from rewardfree.model import Model
-from rewardfree.strategies.arena import Arena, Round
-from rewardfree.strategies.options import check_explorer
+from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.options import check_options
+from rewardfree.strategies.round import Round
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, argmax_tied
 
@@ -29,7 +30,7 @@ class Generative:
     curious = True
 
     def __post_init__(self) -> None:
-        check_explorer(self)
+        check_options(self)
 
     def round(self, horizon: int) -> Round:
         return Round.whole_episode(horizon)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array
-from rewardfree.strategies.arena import Arena, Empty, Round
-from rewardfree.strategies.options import check_explorer
+from rewardfree.presets import Empty
+from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.options import check_options
+from rewardfree.strategies.round import Round
 from rewardfree.ties import Ties
 
 
@@ -29,7 +31,7 @@ class Online:
     curious = True
 
     def __post_init__(self) -> None:
-        check_explorer(self)
+        check_options(self)
 
     def round(self, horizon: int) -> Round:
         return Round.growing_episodes(horizon)
@@ -43,12 +45,7 @@ class Online:
 
     def _play_alone(self, arena: Arena, target: int) -> None:
         """The episode of one target, with all data there are by now."""
-        q: dict[int, Array] = {}
-        value = None
-        for h in reversed(range(target + 1)):
-            mean, sigma = arena.estimate(h, value, self.empty)
-            q[h] = self.beta * sigma if mean is None else mean + self.beta * sigma
-            value = arena.value(q[h]) if h else None
+        q = arena.backwards(target, lambda sigma: self.beta * sigma, self.empty)
         state = arena.starts()[:, target : target + 1]
         for h in range(target + 1):
             z = state * arena.actions + arena.act(h, arena.at_states(q[h], state), target)

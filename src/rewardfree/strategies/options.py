@@ -1,4 +1,4 @@
-"""Checks of the options that strategies share."""
+"""Checks of the options that strategies and planners share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from rewardfree.arrays import non_negative
 from rewardfree.ties import check_ties
 
 
-def check_explorer(strategy: Any) -> None:
-    """Refuse a negative beta and unknown rules."""
-    if hasattr(strategy, "beta"):
-        object.__setattr__(strategy, "beta", non_negative(strategy.beta, "beta"))
-    check_ties(strategy.ties)
-    if getattr(strategy, "empty", "zero") not in ("zero", "prior"):
-        raise ValueError(f'empty must be "zero" or "prior", got {strategy.empty!r}')
-    if not isinstance(getattr(strategy, "fresh", False), bool):
-        raise ValueError(f"fresh must be True or False, got {strategy.fresh!r}")
+def check_options(chosen: Any) -> None:
+    """Refuse a negative beta and unknown rules; beta becomes a float."""
+    given = vars(chosen)
+    if "beta" in given:
+        object.__setattr__(chosen, "beta", non_negative(given["beta"], "beta"))
+    check_ties(chosen.ties)
+    if given.get("empty", "zero") not in ("zero", "prior"):
+        raise ValueError(f'empty must be "zero" or "prior", got {given["empty"]!r}')
+    if not isinstance(given.get("fresh", False), bool):
+        raise ValueError(f"fresh must be True or False, got {given['fresh']!r}")

@@ -65,16 +65,24 @@ class FiniteWorld:
 
     def features(self, state: Any, action: Any) -> Any:
         """What the kernel sees of states (n,) and actions (n,): (n,d+e)."""
-        return self.grid.points[np.asarray(state) * self.grid.shape[1] + np.asarray(action)]
+        return self.grid.points[self._points(state, action)]
 
     def sample(self, state: Any, action: Any, h: int, uniform: Any) -> Any:
         """The next states of (s,a) at step h for uniform random numbers, by inverse CDF; all broadcast."""
+        if count(h, "h", at_least=0) >= self.horizon:
+            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
+        z, uniform = np.broadcast_arrays(self._points(state, action), uniform)
+        if not ((uniform >= 0.0) & (uniform < 1.0)).all():
+            raise ValueError("uniform must hold random numbers of at least 0 and below 1")
+        return next_states(self.cumulative[0 if self.stationary else h], z, uniform)
+
+    def _points(self, state: Any, action: Any) -> Any:
+        """z = s * |A| + a, checked."""
         s, a = self.grid.shape
-        state, action, uniform = np.broadcast_arrays(state, action, uniform)
-        for name, values, size in (("state", state, s), ("action", action, a)):
-            if values.size and not (values.min() >= 0 and values.max() < size):
-                raise ValueError(f"{name} must lie in 0..{size - 1}, got {values.min()}..{values.max()}")
-        return next_states(self.cumulative[0 if self.stationary else h], state * a + action, uniform)
+        for name, values, size in (("state", np.asarray(state), s), ("action", np.asarray(action), a)):
+            if values.size and (values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= size):
+                raise ValueError(f"{name} must be a whole number of 0..{size - 1}, got {values}")
+        return np.asarray(state) * a + np.asarray(action)
 
     def first_states(self, uniform: Any) -> Any:
         """Start states for uniform random numbers, by inverse CDF."""
@@ -109,8 +117,10 @@ def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
 
 def _cumulative(probabilities: Any) -> Any:
     """Sums along the last axis that end at 1 exactly: rounding must not lead into an impossible state."""
-    sums = np.cumsum(probabilities, axis=-1)
-    return sums / sums[..., -1:]
+    sums = _own(probabilities)
+    np.cumsum(sums, axis=-1, out=sums)
+    sums /= sums[..., -1:].copy()
+    return sums
 
 
 def _transition_law(P: Any, horizon: int) -> Any:
@@ -132,9 +142,23 @@ def _transition_law(P: Any, horizon: int) -> Any:
             f"every row of P must sum to 1, got {sums[worst]:.9g} at {tuple(int(i) for i in worst)}: "
             "use P / P.sum(axis=-1, keepdims=True)"
         )
-    law = np.array(law, np.float64)  # our own copy
+    single = law.dtype == np.float32
+    law = _own(law)
+    if single:  # whose rows sum to 1 in its own precision only
+        law /= sums[..., None]
     law.flags.writeable = False
     return law
+
+
+def _own(law: Any) -> Any:
+    """A copy in float64."""
+    try:
+        return np.array(law, np.float64)
+    except MemoryError as error:
+        raise MemoryError(
+            f"this machine has no room for P of shape {law.shape}, {8 * law.size / 2**30:.1f} GiB: "
+            "use fewer states or actions"
+        ) from error
 
 
 def _start_distribution(start: Any, states: int) -> Any:
@@ -152,5 +176,7 @@ def _start_distribution(start: Any, states: int) -> Any:
             f"start must be a state, None, or {states} probabilities that sum to 1, "
             f"got shape {start.shape} with sum {start.sum():.6g}"
         )
+    if given.dtype == np.float32:
+        start /= start.sum()
     start.flags.writeable = False
     return start

@@ -63,7 +63,7 @@ def corridor_world(
     """A noisy corridor that drifts to the left, and a reward (s,a): a walk to the right end pays.
 
     An action a of [0,1] moves by stride (2a - 1) - drift, with Gaussian noise. The reward is one bump at the
-    right end and, to lead the short-sighted astray, a small one at the left for standing still (a = 0).
+    right end and, to lead the short-sighted astray, a little for walking left (a = 0) near the left one.
     """
     stride, noise = positive(stride, "stride"), positive(noise, "noise")
     drift, consolation = non_negative(drift, "drift"), non_negative(consolation, "consolation")
@@ -77,7 +77,7 @@ def corridor_world(
     # Subtracting the least keeps a row from vanishing when the noise is far below the spacing of states.
     square -= square.min(axis=-1, keepdims=True)
     with np.errstate(over="ignore"):  # infinity is as good as any large number here
-        law = np.exp(-0.5 * square / noise**2) if noise > 1e-150 else (square == 0.0).astype(float)
+        law = np.exp(-0.5 * square / noise / noise)
     law /= law.sum(axis=-1, keepdims=True)
     right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
     left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])

@@ -1,0 +1,89 @@
+"""What a strategy is, and what one of its rounds consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rewardfree.ties import Ties
+
+if TYPE_CHECKING:
+    from rewardfree.strategies.arena import Arena
+
+
+@dataclass(frozen=True)
+class Round:
+    """The environment steps of one round, in order: e of them, in some episodes, some of them kept."""
+
+    episode: tuple[int, ...]  # within the round
+    h: tuple[int, ...]
+    kept: tuple[bool, ...]
+
+    @classmethod
+    def whole_episode(cls, horizon: int) -> Round:
+        """One episode, all of whose steps are kept."""
+        return cls((0,) * horizon, tuple(range(horizon)), (True,) * horizon)
+
+    @classmethod
+    def growing_episodes(cls, horizon: int) -> Round:
+        """Episodes of 1 .. horizon steps, of which the last one is kept (Alg 3)."""
+        steps = [(target, h) for target in range(horizon) for h in range(target + 1)]
+        return cls(*zip(*[(target, h, target == h) for target, h in steps], strict=True))
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    @property
+    def episodes(self) -> int:
+        return max(self.episode) + 1
+
+    def length(self, episode: int) -> int:
+        """How many steps episode number `episode` of a run has."""
+        return self.episode.count(episode % self.episodes)
+
+    @cached_property
+    def by_step(self) -> Any:
+        """An order of the environment steps in which those of one h are side by side, (e,)."""
+        return np.lexsort((self.episode, self.h))
+
+    def columns(self, h: int, episode: int | None = None) -> slice:
+        """Where step h is in that order, of all episodes that get there, or of one."""
+        first = sum(step < h for step in self.h)
+        reached = [e for e, step in zip(self.episode, self.h, strict=True) if step == h]
+        if episode is None:
+            return slice(first, first + len(reached))
+        first += reached.index(episode)
+        return slice(first, first + 1)
+
+
+class Strategy(Protocol):
+    """How to explore. A round leaves one more sample for every step."""
+
+    @property
+    def ties(self) -> Ties: ...
+
+    @property
+    def generative(self) -> bool:
+        """Whether it needs a world that can be put into any state."""
+        ...
+
+    @property
+    def curious(self) -> bool:
+        """Whether its choices depend on the posterior, which is then kept up while it explores."""
+        ...
+
+    def round(self, horizon: int) -> Round:
+        """What one round consists of."""
+        ...
+
+    def play(self, arena: Arena) -> None:
+        """One round of all runs, on arrays that lead with the axis b."""
+        ...
+
+
+def shares_points(strategy: Strategy) -> bool:
+    """Whether all runs of a strategy look at the same points: nothing random enters its choice."""
+    return strategy.generative and strategy.ties == "lowest"
