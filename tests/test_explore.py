@@ -485,7 +485,7 @@ def test_uniform_data_need_no_posterior():
 @pytest.mark.parametrize("options", [{"dtype": "float32"}, {"device": "cuda"}])
 def test_a_posterior_of_ones_own_has_its_own_arrays(options):
     model = rf.Model(rf.Delta(), ridge=0.5)
-    with pytest.raises(ValueError, match="posterior= makes arrays of its own"):
+    with pytest.raises(ValueError, match="posterior= builds its own arrays"):
         rf.explore(small_world(), model, rf.Uniform(), episodes=3, posterior=rf.Model.design, **options)
 
 
