@@ -261,3 +261,68 @@ def test_recorded_rounds_may_append_twice_and_ask_in_between(torch, device):
     np.testing.assert_array_equal(other.counts, [40] * 3)
     np.testing.assert_allclose(other.std().cpu(), plain.std(), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(other.indices(2), plain.indices(2))
+
+
+# --- exploring and planning ---
+
+STRATEGIES = [
+    rf.Generative(),
+    rf.Generative(ties="random"),
+    rf.Online(0.1),
+    rf.Online(0.1, fresh=True, empty="prior"),
+    rf.Online(0.1, ties="random"),
+    rf.Qiu(0.1),
+    rf.GreedyMaxVariance(),
+    rf.Uniform(),
+]
+SHAPES = [{}, {"pooled": True}, {"centred": True}]
+
+
+class OnTorch(rf.Model):
+    """A model whose lattices are torch's, also on the CPU, where a device alone would mean NumPy."""
+
+    def lattice(self, candidates, device=None, **options):
+        import torch
+
+        return super().lattice(torch.tensor(np.array(candidates), device=self.where), **options)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_runs_plans_and_curves_are_numpys(torch, device, strategy, shape, monkeypatch):
+    monkeypatch.setattr(OnTorch, "where", device, raising=False)
+    kernel = rf.Matern(1.5, 0.2)
+    world, reward = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    models = rf.Model(kernel, 0.5, **shape), OnTorch(kernel, 0.5, **shape)
+    unit, sizes = ("transitions", [8, 80]) if shape.get("pooled") else ("samples_per_step", [2, 40])
+    here, there = (
+        rf.explore_many(world, model, strategy, seeds=range(3), **{unit: sizes[-1]}) for model in models
+    )
+    for a, b in zip(here, there, strict=True):
+        for column in ("state", "action", "next_state"):
+            np.testing.assert_array_equal(getattr(a, column), getattr(b, column))
+    plans = [rf.plan(data[0], reward, rf.Optimistic(0.1)) for data in (here, there)]
+    np.testing.assert_array_equal(plans[0].actions, plans[1].actions)
+    np.testing.assert_allclose(plans[0].values, plans[1].values, rtol=0, atol=1e-9)
+    planners = {"mean": rf.Mean(), "random": rf.Pessimistic(0.1, ties="random")}
+    curves = [
+        rf.learning_curves(world, model, strategy, reward, planners, seeds=range(3), **{unit: sizes})
+        for model in models
+    ]
+    for name in planners:
+        np.testing.assert_allclose(curves[0][name].max, curves[1][name].max, rtol=0, atol=1e-9)
+
+
+def test_a_device_can_be_named(torch, device):
+    if device == "cpu":
+        return  # NumPy, as everywhere else in the tests
+    kernel = rf.Matern(1.5, 0.2)
+    world, reward = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    model = rf.Model(kernel, 0.5)
+    here, there = (
+        rf.explore(world, model, rf.Online(0.1), samples_per_step=60, device=where)
+        for where in ("cpu", device)
+    )
+    np.testing.assert_array_equal(here.state, there.state)
+    plans = [rf.plan(here, reward, rf.Optimistic(0.1), device=where) for where in ("cpu", device)]
+    np.testing.assert_array_equal(plans[0].actions, plans[1].actions)

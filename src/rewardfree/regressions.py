@@ -69,8 +69,10 @@ class Regressions:
     def exact(self, values: Any) -> Array:
         """Numbers in float64, where the posteriors are: what is drawn must not depend on their type."""
         values = np.asarray(values, np.float64)
-        # torch warns of arrays that it must not write
-        return self.xp.asarray(values.copy() if self.on_device else values, device=self.device)
+        ours = isinstance(self.posteriors.candidates, np.ndarray)
+        return (
+            values if ours else self.xp.asarray(values.copy(), device=self.device)
+        )  # torch may not share it
 
     @property
     def on_device(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array
@@ -96,7 +97,9 @@ class Factors:
             return designs, position
         if isinstance(position, int):
             return designs, slice(position, position + p)
-        steps = self._backend.index(np.arange(p))
+        # Made where it is used: a recording cannot bring numbers from the host.
+        xp, device = self._backend.xp, array_api_compat.device(self._indices)
+        steps = xp.arange(p, dtype=self._indices.dtype, device=device)
         return self._backend.index(designs)[:, None], self._backend.index(position)[:, None] + steps[None, :]
 
     def information_gain(self, chosen: Selection) -> Array:
