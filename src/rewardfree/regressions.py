@@ -69,10 +69,9 @@ class Regressions:
     def exact(self, values: Any) -> Array:
         """Numbers in float64, where the posteriors are: what is drawn must not depend on their type."""
         values = np.asarray(values, np.float64)
-        ours = isinstance(self.posteriors.candidates, np.ndarray)
-        return (
-            values if ours else self.xp.asarray(values.copy(), device=self.device)
-        )  # torch may not share it
+        if isinstance(self.posteriors.candidates, np.ndarray):
+            return values
+        return self.xp.asarray(values.copy(), device=self.device)  # torch warns of memory it must not write
 
     @property
     def on_device(self) -> bool:
