@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, check_kind, namespace, to_numpy
+from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.rewards import reward_table
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Gap:
 
 def optimal_value(world: FiniteWorld, reward: Any) -> Any:
     """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
-    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
+    check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
     values, value = np.zeros((world.horizon, len(world.states))), np.zeros(len(world.states))
     for h in reversed(range(world.horizon)):
@@ -36,7 +36,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
 
     `plan` is a plan, or actions (...,h,s) as whole numbers, or a random policy's probabilities (h,s,a).
     """
-    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
+    check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
     policy = np.asarray(getattr(plan, "actions", plan))
     s, a = world.grid.shape

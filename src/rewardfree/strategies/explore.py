@@ -13,7 +13,7 @@ from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.round import Strategy, shares_points
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
 def explore(
@@ -95,7 +95,7 @@ def explore_many(
 
 def check_parts(world: Any, model: Any, strategy: Any) -> None:
     """Refuse what is not a world, a model and a strategy."""
-    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
+    check_world(world)
     check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
         raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")

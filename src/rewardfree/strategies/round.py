@@ -51,12 +51,16 @@ class Round:
 
     def columns(self, h: int, episode: int | None = None) -> slice:
         """Where step h is in that order, of all episodes that get there, or of one."""
-        first = sum(step < h for step in self.h)
-        reached = [e for e, step in zip(self.episode, self.h, strict=True) if step == h]
-        if episode is None:
-            return slice(first, first + len(reached))
-        first += reached.index(episode)
-        return slice(first, first + 1)
+        return self._places[h, episode]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int | None], slice]:
+        places: dict[tuple[int, int | None], slice] = {}
+        for column, i in enumerate(self.by_step):
+            h, own = self.h[i], slice(column, column + 1)
+            places[h, self.episode[i]] = own
+            places[h, None] = slice(places.get((h, None), own).start, own.stop)
+        return places
 
 
 class Strategy(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, check_finite, count, to_numpy
+from rewardfree.arrays import Array, as_array, check_finite, check_kind, count, to_numpy
 from rewardfree.files import read_arrays, write_arrays
 from rewardfree.worlds.grid import Grid
 
@@ -108,6 +108,11 @@ class FiniteWorld:
             return cls(**{name: arrays[name] for name in ("P", "horizon", "start", "states", "actions")})
         except (KeyError, ValueError) as error:
             raise ValueError(f"{path} does not hold a world: {error}") from error
+
+
+def check_world(world: Any) -> None:
+    """Refuse what is not a world, the pair that a draw returns above all."""
+    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
 
 
 def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
