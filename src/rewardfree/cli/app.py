@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ import typer
 import rewardfree as rf
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
+from rewardfree.experiments import Store, Sweep, run_units, write_csv
 
 app = typer.Typer(
     name="rewardfree",
@@ -21,6 +23,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+#: The file of a sweep's folder that holds its results.
+RESULTS = "results.sqlite"
 
 
 class Format(StrEnum):
@@ -93,6 +99,48 @@ def query_plan(
     cells = [[_cell(row[name], exact=form is Format.csv) for name in names] for row in rows]
     for line in [names, *cells]:
         typer.echo(",".join(line) if form is Format.csv else "  ".join(f"{cell:>9}" for cell in line))
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(help="The experiment, as TOML.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default out/NAME.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
+    allow_imports: Annotated[
+        bool, typer.Option("--allow-imports", help="Import what the file names as module:object.")
+    ] = False,
+) -> None:
+    """Run an experiment of your own: worlds, models, strategies and planners in a TOML file.
+
+    Results are stored as they come; run it again after an interruption and it goes on.
+
+    Example: `rewardfree sweep experiment.toml --out results`
+    """
+    plan = Sweep.load(file, allow_imports)
+    folder = Path("out") / plan.name if out is None else out
+    with Store(folder / RESULTS) as store:
+        ran = run_units(plan.units, store, jobs=jobs, allow_imports=allow_imports)
+    typer.echo(f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep wrote.")],
+    output: Annotated[Path | None, typer.Option(help="A file instead of standard output.")] = None,
+) -> None:
+    """Print the stored results as CSV: a gap for every run, planner and checkpoint.
+
+    Example: `rewardfree export results > gaps.csv`
+    """
+    path = folder / RESULTS
+    if not path.exists():
+        raise ValueError(f"there are no results in {folder}: run a sweep with --out {folder} first")
+    with Store(path) as store:
+        if output is None:
+            write_csv(store, sys.stdout)
+            return
+        with output.open("w", newline="") as file:
+            write_csv(store, file)
 
 
 def _coordinates(point: list[float]) -> dict[str, float]:

@@ -1,0 +1,88 @@
+"""One unit of work of a sweep: some runs of one strategy on one world, as a frozen value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from rewardfree.experiments.curves import learning_curves
+from rewardfree.experiments.naming import build, canonical
+
+#: Part of every key: raised when the same unit would give other numbers.
+RESULTS_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What to run. Tables are kept as canonical text; batch, device and dtype are part of what it is."""
+
+    world: str
+    model: str
+    strategy: str
+    planners: tuple[tuple[str, str], ...]  # name and table
+    budget: str  # samples_per_step or transitions
+    checkpoints: tuple[int, ...]
+    seeds: tuple[int, ...]  # played together
+    device: str = "cpu"
+    dtype: str = "float64"
+    names: tuple[str, str, str] = ("", "", "")  # world, model and strategy, for tables and figures
+
+    @property
+    def key(self) -> str:
+        """The hash of its content."""
+        return hashlib.sha256(canonical([RESULTS_VERSION, asdict(self)]).encode()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        return canonical(asdict(self))
+
+    def run(self, allow_imports: bool = False) -> list[Record]:
+        """Explore, plan and evaluate."""
+        world, reward = _world(self.world, allow_imports)
+        planners = {name: build("planner", json.loads(table), allow_imports) for name, table in self.planners}
+        curves = learning_curves(
+            world,
+            build("model", json.loads(self.model), allow_imports),
+            build("strategy", json.loads(self.strategy), allow_imports),
+            reward,
+            planners,
+            seeds=self.seeds,
+            device=self.device,
+            dtype=self.dtype,
+            batch=len(self.seeds),
+            progress=False,
+            **{self.budget: self.checkpoints},
+        )
+        return [
+            Record(
+                seed, name, int(c.samples[i]), int(c.episodes[i]), int(c.steps[i]),
+                float(c.start[b, i]), float(c.mean[b, i]), float(c.max[b, i]),
+            )
+            for b, seed in enumerate(self.seeds)
+            for name, c in curves.items()
+            for i in range(len(self.checkpoints))
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Record:
+    """The gap of one run's plan at one checkpoint, and what the run had cost by then."""
+
+    seed: int
+    planner: str
+    samples: int
+    episodes: int
+    steps: int
+    start: float
+    mean: float
+    max: float
+
+
+@lru_cache(maxsize=4)
+def _world(table: str, allow_imports: bool) -> tuple[Any, Any]:
+    """A world and its reward; drawing the paper's takes a second, and units share them."""
+    made: tuple[Any, Any] = build("world", json.loads(table), allow_imports)
+    return made

@@ -1,0 +1,355 @@
+"""Sweeps: from a file to units, through processes that may die, into a store that may not."""
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+from rewardfree.experiments import Store, Sweep, Unit, local, run_units, write_csv
+
+COMMAND = Path(sys.executable).parent / "rewardfree"
+TOML = """
+name = "small"
+runs = 5
+batch = 2
+samples_per_step = [3, 6]
+
+[[worlds]]
+name = "paper"
+type = "rkhs_world"
+kernel = {type = "Matern", nu = 1.5, lengthscale = 0.1}
+ridge = 0.5
+states = 12
+actions = 10
+coarse = 4
+
+[[worlds]]
+type = "corridor_world"
+states = 10
+actions = 6
+
+[[models]]
+name = "matern"
+type = "Model"
+kernel = {type = "Matern", nu = 1.5, lengthscale = 0.1}
+ridge = 0.5
+
+[[models]]
+name = "se"
+type = "Model"
+kernel = {type = "SquaredExponential", lengthscale = [0.1, 0.2]}
+ridge = 0.01
+for = ["paper"]
+
+[[strategies]]
+type = "Generative"
+
+[[strategies]]
+name = "online"
+type = "Online"
+beta = 0.1
+
+[[planners]]
+name = "mean"
+type = "Mean"
+
+[[planners]]
+name = "optimistic"
+type = "Optimistic"
+beta = 0.1
+"""
+
+
+DELTA = {"type": "Model", "kernel": {"type": "Delta"}, "ridge": 1.0}
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    (tmp_path / "small.toml").write_text(TOML)
+    return Sweep.load(tmp_path / "small.toml")
+
+
+def exported(path):
+    with Store(path) as store, (path.parent / "out.csv").open("w+", newline="") as file:
+        write_csv(store, file)
+        file.seek(0)
+        return file.read()
+
+
+def table(**changes):
+    import tomllib
+
+    return tomllib.loads(TOML) | changes
+
+
+# --- from a file to units ---
+
+
+def test_every_strategy_on_every_world_with_the_models_meant_for_it(sweep):
+    assert sweep.name == "small"
+    pairs = {unit.names for unit in sweep.units}
+    assert len(pairs) == 6 and ("corridor_world", "se", "online") not in pairs
+    assert [unit.seeds for unit in sweep.units[:3]] == [(0, 1), (2, 3), (4,)]
+    assert len({unit.key for unit in sweep.units}) == len(sweep.units) == 18
+
+
+def test_a_key_is_its_content(sweep):
+    unit = sweep.units[0]
+    again = Sweep.of(dict(reversed(table().items())), "small").units
+    assert unit in again
+    others = [
+        replace(unit, seeds=(0, 1, 2)), replace(unit, dtype="float32"), replace(unit, checkpoints=(3, 7)),
+        replace(unit, device="cuda"), replace(unit, planners=unit.planners[:1]),
+        replace(unit, world=unit.world.replace("0.5", "0.25")),
+    ]  # fmt: skip
+    assert len({each.key for each in [unit, *others]}) == 7
+
+
+def test_a_unit_is_a_learning_curve():
+    unit = next(unit for unit in Sweep.of(table()).units if unit.names == ("paper", "matern", "online"))
+    kernel = rf.Matern(1.5, 0.1)
+    world, reward = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
+    curves = rf.learning_curves(
+        world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"mean": rf.Mean()},
+        samples_per_step=[3, 6], seeds=[0, 1],
+    )["mean"]  # fmt: skip
+    records = [record for record in unit.run() if record.planner == "mean"]
+    assert [(r.seed, r.samples, r.episodes, r.steps) for r in records] == [
+        (0, 3, 30, 165), (0, 6, 60, 330), (1, 3, 30, 165), (1, 6, 60, 330),
+    ]  # fmt: skip
+    np.testing.assert_allclose([r.start for r in records], curves.start.reshape(-1), rtol=0, atol=1e-10)
+    np.testing.assert_allclose([r.max for r in records], curves.max.reshape(-1), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"colour": 1}, "unknown settings colour: a sweep has batch, "),
+        ({"worlds": []}, r"needs at least one \[\[worlds\]\]"),
+        ({"samples_per_step": 5}, "give one list of checkpoints"),
+        ({"transitions": [10]}, "give one list of checkpoints"),
+        ({"runs": 0}, "runs must be a whole number of at least 1"),
+        ({"planners": [{"type": "Mean"}, {"type": "Mean"}]}, "two .* are called 'Mean'"),
+        (
+            {"planners": [{"type": "Best"}]},
+            "planner must be one of Optimistic, Mean, Pessimistic, or module",
+        ),
+        ({"planners": [{"name": "x"}]}, 'must be a table with a type, such as {type = "Optimistic"}'),
+        ({"strategies": [{"type": "Online"}]}, "strategy Online: .*beta"),
+        ({"strategies": [{"type": "Online", "beta": -1}]}, "beta must be at least 0"),
+        ({"strategies": [{"type": "os:abort"}]}, "would import and run code of its own: say --allow-imports"),
+        ({"models": [{"type": "Model", "kernel": {"type": "Mattern"}}]}, "kernel must be one of"),
+        (
+            {"models": [{"type": "Model", "kernel": {"type": "Delta"}, "ridge": 1.0, "for": ["x"]}]},
+            "meant for",
+        ),
+    ],
+)
+def test_mistakes_are_named(changes, said):
+    with pytest.raises(ValueError, match=said):
+        Sweep.of(table(**changes))
+
+
+def test_a_mistake_in_a_file_names_the_file(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("runs = = 3")
+    with pytest.raises(ValueError, match=r"bad\.toml: "):
+        Sweep.load(path)
+
+
+def test_own_objects_are_imported_when_allowed(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("from rewardfree import Qiu\n\ndef cautious():\n    return Qiu(0.05)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    units = Sweep.of(table(strategies=[{"type": "mine:cautious"}]), allow_imports=True).units
+    assert (
+        units[0].run(allow_imports=True)
+        == Sweep.of(table(strategies=[{"type": "Qiu", "beta": 0.05}])).units[0].run()
+    )
+    with pytest.raises(ValueError, match="'mine:bold' cannot be imported"):
+        Sweep.of(table(strategies=[{"type": "mine:bold"}]), allow_imports=True)
+
+
+# --- the store ---
+
+
+def test_running_twice_does_nothing_and_jobs_change_nothing(sweep, tmp_path):
+    found = []
+    for jobs in (1, 2):
+        path = tmp_path / str(jobs) / "results.sqlite"
+        with Store(path) as store:
+            assert run_units(sweep.units, store, jobs=jobs) == 18
+            assert run_units(sweep.units, store, jobs=jobs) == 0
+        found.append(exported(path))
+    assert found[0] == found[1]
+    assert found[0].count("\n") == 1 + 6 * 5 * 2 * 2
+
+
+def test_a_second_writer_is_told(sweep, tmp_path):
+    path = tmp_path / "results.sqlite"
+    told = pytest.raises(ValueError, match="another process is writing to")
+    with Store(path) as first, Store(path) as second, first.writing(), told:
+        run_units(sweep.units, second, jobs=1)
+
+
+def test_half_a_unit_is_never_stored(sweep, tmp_path):
+    unit = sweep.units[0]
+    with Store(tmp_path / "results.sqlite") as store:
+        with pytest.raises(ValueError, match=r"not a store|damaged"):
+            store.add(unit, [*unit.run(), replace(unit.run()[0], seed={})])
+        assert store.keys() == set() and list(store.rows()) == []
+        store.add(unit, unit.run())
+        assert store.keys() == {unit.key}
+
+
+def foreign(path):
+    with sqlite3.connect(path) as base:
+        base.execute("CREATE TABLE units (key)")
+
+
+def newer(path):
+    Store(path).close()
+    with sqlite3.connect(path) as base:
+        base.execute("PRAGMA user_version = 99")
+
+
+def cut(path):
+    with Store(path) as store:
+        for unit in Sweep.of(table()).units[:6]:
+            store.add(unit, unit.run())
+        store._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (foreign, "is not a store of results"),
+        (newer, "newer rewardfree"),
+        (cut, "damaged|malformed"),
+        (lambda path: path.write_text("gaps,1,2\n" * 200), "not a store of results"),
+    ],
+    ids=["foreign", "newer", "cut", "text"],
+)
+def test_other_files_are_refused_and_left_alone(tmp_path, spoil, said):
+    path = tmp_path / "results.sqlite"
+    spoil(path)
+    before = path.read_bytes()
+    with pytest.raises((ValueError, OSError), match=said):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+# --- what may happen ---
+
+DEADLY = """
+import os, signal
+from pathlib import Path
+from rewardfree import Uniform
+
+def mortal(left):
+    lives = Path(left)
+    number = int(lives.read_text())
+    if number:
+        lives.write_text(str(number - 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Uniform()
+"""
+
+
+@pytest.mark.parametrize(("deaths", "survives"), [(1, True), (local.ATTEMPTS, False)])
+def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, deaths, survives):
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    (tmp_path / "lives").write_text("0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the workers
+    own = {"type": "deadly:mortal", "left": str(tmp_path / "lives")}
+    units = Sweep.of(table(strategies=[own], runs=1), allow_imports=True).units
+    (tmp_path / "lives").write_text(str(deaths))
+    with Store(tmp_path / "results.sqlite") as store:
+        if survives:
+            assert run_units(units, store, jobs=1, allow_imports=True) == len(units)
+            assert store.keys() == {unit.key for unit in units}
+        else:
+            with pytest.raises(OSError, match="a worker died 3 times"):
+                run_units(units, store, jobs=1, allow_imports=True)
+
+
+def command(*arguments, **options):
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    return subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment, start_new_session=True, **options,
+    )  # fmt: skip
+
+
+def test_twenty_kills_change_nothing(sweep, tmp_path):
+    """kill -9 at random moments, again and again: the end is the same, byte for byte."""
+    with Store(tmp_path / "whole" / "results.sqlite") as store:
+        run_units(sweep.units, store, jobs=2)
+    expected, moments = exported(tmp_path / "whole" / "results.sqlite"), random.Random(0)
+    kills, folder = 0, 0
+    while kills < 20:
+        out, ended = tmp_path / f"killed{folder}", False
+        while not ended:
+            process = command("sweep", tmp_path / "small.toml", "--out", out, "--jobs", 2)
+            try:
+                process.communicate(timeout=moments.uniform(0.3, 1.6))
+                ended = True
+                assert process.returncode == 0
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                kills += 1
+                if (out / "results.sqlite").exists():
+                    assert set(exported(out / "results.sqlite").splitlines()) <= set(expected.splitlines())
+        assert exported(out / "results.sqlite") == expected
+        folder += 1
+    assert folder >= 1
+
+
+def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    process = command("sweep", tmp_path / "small.toml", "--out", tmp_path, "--jobs", 1, preexec_fn=limited)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors
+    assert "results.sqlite" in errors and "what was stored before is safe" in errors
+    stored = exported(tmp_path / "results.sqlite")
+    process = command("sweep", tmp_path / "small.toml", "--out", tmp_path, "--jobs", 1)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    whole = exported(tmp_path / "results.sqlite")
+    assert set(stored.splitlines()) <= set(whole.splitlines()) and whole.count("\n") == 121
+
+
+def test_export_writes_csv_and_nothing_else(sweep, tmp_path):
+    with Store(tmp_path / "results.sqlite") as store:
+        run_units(sweep.units[:3], store, jobs=1)
+    done = subprocess.run([COMMAND, "export", tmp_path], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "world,model,strategy,seed,planner,samples,episodes,steps,start,mean,max"
+    assert len(lines) == 21 and done.stderr == ""
+    subprocess.run([COMMAND, "export", tmp_path, "--output", tmp_path / "gaps.csv"], check=True)
+    assert (tmp_path / "gaps.csv").read_text() == done.stdout
+
+
+def test_export_of_nothing_says_so(tmp_path):
+    done = subprocess.run([COMMAND, "export", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 2 and "there are no results in" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_units_are_frozen(sweep):
+    assert isinstance(sweep.units[0], Unit)
+    with pytest.raises(AttributeError):
+        sweep.units[0].device = "cuda"
