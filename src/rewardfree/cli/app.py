@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +16,7 @@ import rewardfree as rf
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.experiments import Store, Sweep, run_units, write_csv
+from rewardfree.report.gaps import draw_gaps, gap_table, lines
 
 app = typer.Typer(
     name="rewardfree",
@@ -132,15 +135,41 @@ def export(
 
     Example: `rewardfree export results > gaps.csv`
     """
-    path = folder / RESULTS
-    if not path.exists():
-        raise ValueError(f"there are no results in {folder}: run a sweep with --out {folder} first")
-    with Store(path) as store:
+    with _stored(folder) as store:
         if output is None:
             write_csv(store, sys.stdout)
             return
         with output.open("w", newline="") as file:
             write_csv(store, file)
+
+
+@app.command()
+def figures(
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep wrote.")],
+    form: Annotated[
+        list[str] | None, typer.Option("--form", help="png, pdf or svg; may be repeated.")
+    ] = None,
+) -> None:
+    """Print the table of gaps and draw them against samples, episodes and steps, from stored results alone.
+
+    Example: `rewardfree figures results --form png --form pdf`
+    """
+    with _stored(folder) as store:
+        found = lines(store.rows())
+    for line in gap_table(found):
+        typer.echo(line)
+    written = draw_gaps(found, folder / "figures", form or ["png"])
+    typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")
+
+
+@contextmanager
+def _stored(folder: Path) -> Iterator[Store]:
+    """The results of a folder, which must have some."""
+    path = folder / RESULTS
+    if not path.exists():
+        raise ValueError(f"there are no results in {folder}: run a sweep with --out {folder} first")
+    with Store(path) as store:
+        yield store
 
 
 def _coordinates(point: list[float]) -> dict[str, float]:

@@ -27,6 +27,9 @@ STYLE: Any = {
 
 def save(figure: Any, path: Path) -> None:
     """Write the figure; without a date in it, the same figure is the same bytes."""
+    import matplotlib as mpl
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    dates = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
-    figure.savefig(path, metadata=dates.get(path.suffix.lstrip(".")))
+    dates = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with mpl.rc_context({"svg.hashsalt": "rewardfree"}):  # or the names inside an SVG are random
+        figure.savefig(path, metadata=dates.get(path.suffix.lstrip(".")))
