@@ -100,6 +100,10 @@ def gap_figure(found: Lines, planner: str, axis: str = "samples", measure: str =
                 place.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
             title = world if world == model else f"{world}, {model}"
             place.set(title=title, xlabel=AXES[axis], xscale="log")
+            if axis == "samples":  # the checkpoints themselves
+                sizes = sorted({n for line in panel.values() for n in line.cost["samples"]})
+                place.set_xticks(sizes, [f"{n:.0f}" for n in sizes])
+                place.minorticks_off()
         axes[0].set(ylabel=MEASURES[measure], ylim=(0, None))
         drawn = [zip(*place.get_legend_handles_labels(), strict=True) for place in axes]
         handles = {label: handle for each in drawn for handle, label in each}
