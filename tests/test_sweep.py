@@ -298,11 +298,12 @@ def test_twenty_kills_change_nothing(sweep, tmp_path):
     expected, moments = exported(tmp_path / "whole" / "results.sqlite"), random.Random(0)
     kills, folder = 0, 0
     while kills < 20:
-        out, ended = tmp_path / f"killed{folder}", False
+        out, ended, patience = tmp_path / f"killed{folder}", False, 1.0
         while not ended:
             process = command("sweep", tmp_path / "small.toml", "--out", out, "--jobs", 2)
+            patience *= 1.1  # a slow machine must get to the end, too
             try:
-                process.communicate(timeout=moments.uniform(0.3, 1.6))
+                process.communicate(timeout=patience * moments.uniform(0.3, 1.6))
                 ended = True
                 assert process.returncode == 0
             except subprocess.TimeoutExpired:
@@ -313,7 +314,6 @@ def test_twenty_kills_change_nothing(sweep, tmp_path):
                     assert set(exported(out / "results.sqlite").splitlines()) <= set(expected.splitlines())
         assert exported(out / "results.sqlite") == expected
         folder += 1
-    assert folder >= 1
 
 
 def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):
