@@ -80,3 +80,18 @@ def test_an_unknown_form_is_refused(tmp_path):
     with pytest.raises(ValueError, match="form must be one of png, pdf, svg, got 'gif'"):
         draw_gaps(lines(rows()), tmp_path, ["gif"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_puts_values_under_their_own_size():
+    stored = [row for row in rows() if not (row[2] == "online" and row[5] == 10)]
+    found = list(gap_table(lines(stored)))
+    header = next(line for line in found if "N = " in line)
+    column = header.index("N = 40") + len("N = 40")
+    online = next(line for line in found if "online" in line)
+    assert online[:column].rstrip().endswith(f"({GAPS[:, 1, 0].std(ddof=1):.3f})")
+    assert online[34 : header.index("N = 10") + len("N = 10")].strip() == ""
+
+
+def test_one_run_is_printed_without_an_interval():
+    text = "\n".join(gap_table(lines(rows(runs=1))))
+    assert "+-" not in text.split("\n", 1)[1] and "1 run\n" in text + "\n"

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,7 +135,19 @@ def test_a_unit_is_a_learning_curve():
     ("changes", "said"),
     [
         ({"colour": 1}, "unknown settings colour: a sweep has batch, "),
-        ({"worlds": []}, r"needs at least one \[\[worlds\]\]"),
+        ({"worlds": []}, r"needs tables \[\[worlds\]\], with two brackets"),
+        ({"worlds": {"type": "corridor_world"}}, r"needs tables \[\[worlds\]\], with two brackets"),
+        ({"models": [1]}, r"needs tables \[\[models\]\], with two brackets"),
+        ({"worlds": [{"type": "corridor_world", "colour": 1}]}, "world corridor_world: .*colour"),
+        ({"worlds": [{"type": "river"}]}, "world must be one of rkhs_world, "),
+        ({"models": [DELTA | {"for": "paper"}]}, "`for` must be a list of worlds' names, got 'paper'"),
+        ({"models": [DELTA | {"for": 3}]}, "`for` must be a list"),
+        ({"strategies": [{"type": "Uniform", "for": ["paper"]}]}, "strategy Uniform: .*for"),
+        ({"planners": [{"type": "Mean", "name": "../x"}]}, "a name must be text without slashes"),
+        ({"name": ""}, "a name must be text"),
+        ({"device": "tpu"}, 'device must be "cpu"'),
+        ({"dtype": "int8"}, "dtype must be float64 or float32"),
+        ({"seed": 2**63 - 1}, r"seeds must stay below 2\^63"),
         ({"samples_per_step": 5}, "give one list of checkpoints"),
         ({"transitions": [10]}, "give one list of checkpoints"),
         ({"runs": 0}, "runs must be a whole number of at least 1"),
@@ -191,6 +204,40 @@ def test_running_twice_does_nothing_and_jobs_change_nothing(sweep, tmp_path):
         found.append(exported(path))
     assert found[0] == found[1]
     assert found[0].count("\n") == 1 + 6 * 5 * 2 * 2
+
+
+def test_a_folder_shows_the_sweep_that_ran_last(sweep, tmp_path):
+    """Another ridge under the same names: its results must not be mixed with the first ones."""
+    path, other = tmp_path / "results.sqlite", tmp_path / "other" / "results.sqlite"
+    changed = Sweep.of(table(models=[DELTA | {"name": "matern"}]))
+    for where in (path, other):
+        with Store(where) as store:
+            if where == path:
+                run_units(sweep.units, store, jobs=2)
+                first = list(store.rows())
+            run_units(changed.units, store, jobs=2)
+    assert exported(path) == exported(other)
+    with Store(path) as store:
+        assert run_units(sweep.units, store, jobs=2) == 0  # the old ones are still there
+        assert list(store.rows()) == first
+
+
+def test_a_store_that_was_killed_while_it_was_made_is_made_again(sweep, tmp_path):
+    path = tmp_path / "results.sqlite"
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA journal_mode = WAL")
+    base.close()
+    assert path.stat().st_size > 0
+    with Store(path) as store, Store(path):
+        run_units(sweep.units[:1], store, jobs=1)
+        assert store.keys() == {sweep.units[0].key}
+
+
+def test_reading_makes_no_store(tmp_path):
+    (tmp_path / "results.sqlite").touch()
+    with pytest.raises(ValueError, match="is not a store of results"):
+        Store(tmp_path / "results.sqlite", create=False)
+    assert (tmp_path / "results.sqlite").stat().st_size == 0
 
 
 def test_a_second_writer_is_told(sweep, tmp_path):
@@ -314,6 +361,30 @@ def test_twenty_kills_change_nothing(sweep, tmp_path):
                     assert set(exported(out / "results.sqlite").splitlines()) <= set(expected.splitlines())
         assert exported(out / "results.sqlite") == expected
         folder += 1
+
+
+def test_workers_end_with_their_parent(tmp_path):
+    (tmp_path / "long.toml").write_text(TOML.replace("runs = 5", "runs = 4000"))
+    process = command("sweep", tmp_path / "long.toml", "--out", tmp_path, "--jobs", 2)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 30
+    while len(children.read_text().split()) < 3 and time.monotonic() < deadline:  # two, and a tracker
+        time.sleep(0.05)
+    workers = children.read_text().split()
+    assert len(workers) >= 3
+    process.kill()
+    process.communicate()
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_an_error_in_a_worker_names_its_unit(tmp_path):
+    (tmp_path / "bad.toml").write_text(TOML.replace("states = 10", "states = 1"))
+    process = command("sweep", tmp_path / "bad.toml", "--out", tmp_path, "--jobs", 1)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "world corridor_world, model matern, strategy Generative: states must be" in errors
 
 
 def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):

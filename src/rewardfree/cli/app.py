@@ -139,8 +139,10 @@ def export(
         if output is None:
             write_csv(store, sys.stdout)
             return
-        with output.open("w", newline="") as file:
+        part = output.with_name(output.name + ".part")
+        with part.open("w", newline="") as file:
             write_csv(store, file)
+        part.replace(output)
 
 
 @app.command()
@@ -156,19 +158,18 @@ def figures(
     """
     with _stored(folder) as store:
         found = lines(store.rows())
+    written = draw_gaps(found, folder / "figures", form or ["png"])
     for line in gap_table(found):
         typer.echo(line)
-    written = draw_gaps(found, folder / "figures", form or ["png"])
     typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")
 
 
 @contextmanager
 def _stored(folder: Path) -> Iterator[Store]:
     """The results of a folder, which must have some."""
-    path = folder / RESULTS
-    if not path.exists():
-        raise ValueError(f"there are no results in {folder}: run a sweep with --out {folder} first")
-    with Store(path) as store:
+    with Store(folder / RESULTS, create=False) as store:
+        if next(store.rows(), None) is None:
+            raise ValueError(f"there are no results in {folder} yet: run its sweep again")
         yield store
 
 

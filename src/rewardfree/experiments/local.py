@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -28,8 +29,10 @@ def run_units(
     """Run the units that the store lacks, and say how many there were. Running it again does nothing."""
     jobs = os.cpu_count() or 1 if jobs is None else count(jobs, "jobs")
     with store.writing():
+        units = list(dict.fromkeys(units))
+        store.want(unit.key for unit in units)
         done = store.keys()
-        waiting = [unit for unit in dict.fromkeys(units) if unit.key not in done]
+        waiting = [unit for unit in units if unit.key not in done]
         total = len(waiting)
         finished = ((float(i + 1), pair) for i, pair in enumerate(_finished(waiting, jobs, allow_imports)))
         for _, (unit, records) in shown(finished, max(total, 1), progress):
@@ -42,7 +45,8 @@ def _finished(waiting: list[Unit], jobs: int, allow_imports: bool) -> Iterator[t
     attempts: dict[Unit, int] = {}
     while waiting:
         left = list(waiting)
-        with ProcessPoolExecutor(min(jobs, len(left)), multiprocessing.get_context("spawn")) as pool:
+        context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
+        with ProcessPoolExecutor(min(jobs, len(left)), context, _end_with_the_parent) as pool:
             running: dict[Future[list[Record]], Unit] = {}
             try:
                 while left or running:
@@ -51,7 +55,7 @@ def _finished(waiting: list[Unit], jobs: int, allow_imports: bool) -> Iterator[t
                         running[pool.submit(unit.run, allow_imports)] = unit
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         unit = running[future]
-                        records = future.result()
+                        records = _result(future, unit)
                         del running[future]
                         waiting.remove(unit)
                         yield unit, records
@@ -64,5 +68,27 @@ def _finished(waiting: list[Unit], jobs: int, allow_imports: bool) -> Iterator[t
                             "is there enough memory? use fewer jobs, or a smaller batch"
                         ) from None
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.kill()  # what they were doing is done again next time
                 raise
+
+
+def _result(future: Future[list[Record]], unit: Unit) -> list[Record]:
+    """What a worker returned; its errors say which unit they came from."""
+    try:
+        return future.result()
+    except (ValueError, OSError, MemoryError) as error:
+        world, model, strategy = unit.names
+        raise ValueError(f"world {world}, model {model}, strategy {strategy}: {error}") from error
+
+
+def _end_with_the_parent() -> None:
+    """A worker must not live on when its parent was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,21 +32,35 @@ def canonical(table: Any) -> str:
         raise ValueError(f"a table may hold numbers, text, lists and tables, got {table!r}") from error
 
 
+def check(kind: str, table: Any, allow_imports: bool = False) -> None:
+    """Refuse a table that cannot be built, without building it: a world may take its time."""
+    options = _options(kind, table, allow_imports)
+    try:
+        inspect.signature(_maker(kind, table["type"], allow_imports)).bind(**options)
+    except TypeError as error:
+        raise ValueError(f"{kind} {table['type']}: {error}") from error
+
+
 def build(kind: str, table: Any, allow_imports: bool = False) -> Any:
     """The object that a table describes; tables within it are kernels."""
-    if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
-        example = f'{{type = "{next(iter(KNOWN[kind]))}"}}'
-        raise ValueError(f"a {kind} must be a table with a type, such as {example}, got {table!r}")
-    options = {
-        name: build("kernel", value, allow_imports) if isinstance(value, Mapping) else _plain(value)
-        for name, value in table.items()
-        if name != "type"
-    }
+    options = _options(kind, table, allow_imports)
     maker = _maker(kind, table["type"], allow_imports)
     try:
         return maker(**options)
     except TypeError as error:
         raise ValueError(f"{kind} {table['type']}: {error}") from error
+
+
+def _options(kind: str, table: Any, allow_imports: bool) -> dict[str, Any]:
+    """What a table says beside its type, with kernels built."""
+    if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
+        example = f'{{type = "{next(iter(KNOWN[kind]))}"}}'
+        raise ValueError(f"a {kind} must be a table with a type, such as {example}, got {table!r}")
+    return {
+        name: build("kernel", value, allow_imports) if isinstance(value, Mapping) else _plain(value)
+        for name, value in table.items()
+        if name != "type"
+    }
 
 
 def _maker(kind: str, name: str, allow_imports: bool) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,27 +14,37 @@ from rewardfree.experiments.unit import Record, Unit
 #: Marks a file as ours ("rfst"), and its layout.
 APPLICATION, VERSION = 0x72667374, 1
 COLUMNS = ("seed", "planner", "samples", "episodes", "steps", "start", "mean", "max")
-_SCHEMA = """
-CREATE TABLE units (key TEXT PRIMARY KEY, unit TEXT NOT NULL, world TEXT, model TEXT, strategy TEXT);
-CREATE TABLE records (
-    key TEXT NOT NULL REFERENCES units, seed INTEGER, planner TEXT, samples INTEGER, episodes INTEGER,
-    steps INTEGER, start REAL, mean REAL, max REAL, PRIMARY KEY (key, planner, seed, samples)
-);
-"""
+_TABLES = (
+    "CREATE TABLE units (key TEXT PRIMARY KEY, unit TEXT NOT NULL, world TEXT, model TEXT, strategy TEXT)",
+    "CREATE TABLE records (key TEXT NOT NULL REFERENCES units, seed INTEGER, planner TEXT, samples INTEGER, "
+    "episodes INTEGER, steps INTEGER, start REAL, mean REAL, max REAL, "
+    "PRIMARY KEY (key, planner, seed, samples))",
+    "CREATE TABLE wanted (key TEXT PRIMARY KEY)",  # the units of the sweep that was started last
+)
+#: SQLite's codes for a disk that is full or fails.
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class Store:
     """The results of units by their keys. One process writes at a time; a unit is there whole or not."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, create: bool = True) -> None:
         self.path = Path(path)
-        new = not self.path.exists() or self.path.stat().st_size == 0
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if create:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        elif not self.path.exists():
+            raise ValueError(
+                f"there are no results in {self.path.parent}: run a sweep with --out there first"
+            )
         with self._named():
             self._base = sqlite3.connect(self.path, isolation_level=None)
-            if new:
-                self._create()
-            self._check()
+            try:
+                if create:
+                    self._create()
+                self._check()
+            except BaseException:
+                self._base.close()
+                raise
 
     def close(self) -> None:
         self._base.close()
@@ -47,16 +57,22 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the right to write; a second process is told who has it."""
+        """Hold the right to write; a second process is told that somebody has it."""
         lock = self.path.with_name(self.path.name + ".lock")
         with lock.open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise ValueError(
                     f"another process is writing to {self.path}: wait for it to end, or use another folder"
                 ) from None
             yield
+
+    def want(self, keys: Iterable[str]) -> None:
+        """These are the units of the sweep that is shown from now on; results of others stay, unseen."""
+        with self._named(), self._transaction():
+            self._base.execute("DELETE FROM wanted")
+            self._base.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", [(key,) for key in keys])
 
     def keys(self) -> set[str]:
         """The units that are done."""
@@ -66,36 +82,49 @@ class Store:
     def add(self, unit: Unit, records: list[Record]) -> None:
         """Store a unit's results in one transaction."""
         rows = [tuple(getattr(record, name) for name in COLUMNS) for record in records]
-        with self._named():
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                self._base.execute(
-                    "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?)", (unit.key, unit.text, *unit.names)
-                )
-                marks = ", ".join("?" * (len(COLUMNS) + 1))
-                self._base.executemany(
-                    f"INSERT OR IGNORE INTO records VALUES ({marks})", [(unit.key, *row) for row in rows]
-                )
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
+        with self._named(), self._transaction():
+            self._base.execute(
+                "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?)", (unit.key, unit.text, *unit.names)
+            )
+            marks = ", ".join("?" * (len(COLUMNS) + 1))
+            self._base.executemany(
+                f"INSERT OR IGNORE INTO records VALUES ({marks})", [(unit.key, *row) for row in rows]
+            )
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Every record with its names, in an order that does not depend on when it was stored."""
+        """Every record of the sweep with its names; their order does not depend on when they were stored."""
         columns = ", ".join(f"records.{name}" for name in COLUMNS)
         query = (
-            f"SELECT world, model, strategy, {columns} FROM records JOIN units USING (key) "
+            f"SELECT world, model, strategy, {columns} "
+            "FROM records JOIN units USING (key) JOIN wanted USING (key) "
             "ORDER BY world, model, strategy, records.planner, records.samples, records.seed, key"
         )
         with self._named():
             yield from self._base.execute(query)
 
     def _create(self) -> None:
-        self._base.execute("PRAGMA journal_mode = WAL")
-        marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-        self._base.executescript(f"BEGIN; {marks} {_SCHEMA} COMMIT;")
+        """Make an empty file a store: all of it or nothing, whoever else tries the same."""
+        with self._transaction():
+            (application,) = self._base.execute("PRAGMA application_id").fetchone()
+            (tables,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if not application and not tables:
+                for statement in _TABLES:
+                    self._base.execute(statement)
+                self._base.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._base.execute(f"PRAGMA user_version = {VERSION}")
+        if self._base.execute("PRAGMA application_id").fetchone() == (APPLICATION,):
+            self._base.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._base.execute("COMMIT")
+        except BaseException:
+            if self._base.in_transaction:
+                self._base.execute("ROLLBACK")
+            raise
 
     def _check(self) -> None:
         (application,) = self._base.execute("PRAGMA application_id").fetchone()
@@ -114,8 +143,10 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM:  # not every one has a code
                 raise OSError(
                     f"{self.path}: {error}; what was stored before is safe, run it again when there is room"
                 ) from error
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error

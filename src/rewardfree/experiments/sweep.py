@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardfree.arrays import count
-from rewardfree.experiments.naming import build, canonical
+from rewardfree.arrays import count, float_dtype
+from rewardfree.experiments.naming import build, canonical, check
 from rewardfree.experiments.unit import Unit
 
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
@@ -29,27 +30,38 @@ class Sweep:
         """The sweep of a TOML file; mistakes are named with the file."""
         path = Path(path)
         try:
-            return cls.of(tomllib.loads(path.read_text()), path.stem, allow_imports)
-        except (ValueError, UnicodeDecodeError) as error:  # tomllib's own are ValueErrors
+            with path.open("rb") as file:
+                return cls.of(tomllib.load(file), path.stem, allow_imports)
+        except ValueError as error:  # as tomllib's own are
             raise ValueError(f"{path}: {error}") from error
 
     @classmethod
     def of(cls, table: Mapping[str, Any], name: str = "sweep", allow_imports: bool = False) -> Sweep:
-        """The sweep that a table describes. Every object is built once here, so that mistakes come early."""
+        """The sweep that a table describes. Everything is checked here, so that mistakes come early."""
         unknown = sorted(set(table) - SETTINGS)
         if unknown:
             known = ", ".join(sorted(SETTINGS))
             raise ValueError(f"unknown settings {', '.join(unknown)}: a sweep has {known}")
         parts = {part: _named(table, part, kind, allow_imports) for part, kind in PARTS.items()}
+        for model, (_, meant_for) in parts["models"].items():
+            unknown = sorted(set(meant_for or []) - set(parts["worlds"]))
+            if unknown:
+                raise ValueError(f"model {model} is meant for {', '.join(unknown)}, which is no world here")
         budget, checkpoints = _checkpoints(table)
         runs, batch = count(table.get("runs", 1), "runs"), count(table.get("batch", 2), "batch")
         first = count(table.get("seed", 0), "seed", at_least=0)
         seeds = [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
+        if first + runs > 2**63:
+            raise ValueError(f"seeds must stay below 2^63, got {first} and {runs} runs")
+        device, dtype = str(table.get("device", "cpu")), str(table.get("dtype", "float64"))
+        float_dtype(dtype)
+        if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
         planners = tuple((each, text) for each, (text, _) in parts["planners"].items())
         units = [
             Unit(
                 world, model, strategy, planners, budget, checkpoints, some,
-                str(table.get("device", "cpu")), str(table.get("dtype", "float64")), (w, m, s),
+                device, dtype, (w, m, s),
             )
             for (w, (world, _)), (m, (model, meant_for)), (s, (strategy, _)) in itertools.product(
                 *(parts[part].items() for part in ("worlds", "models", "strategies"))
@@ -57,9 +69,7 @@ class Sweep:
             if meant_for is None or w in meant_for
             for some in seeds
         ]  # fmt: skip
-        if not units:
-            raise ValueError("no model is meant for any of the worlds: look at their `for` lists")
-        return cls(str(table.get("name", name)), tuple(units))
+        return cls(_name(table.get("name", name)), tuple(units))
 
 
 def _named(
@@ -67,18 +77,29 @@ def _named(
 ) -> dict[str, tuple[str, list[str] | None]]:
     """The tables of one part by name, as canonical text, and the worlds that each is meant for."""
     entries = table.get(part)
-    if not isinstance(entries, list) or not entries:
-        raise ValueError(f"a sweep needs at least one [[{part}]]")
+    if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
+        raise ValueError(f"a sweep needs tables [[{part}]], with two brackets, got {entries!r:.100}")
     found: dict[str, tuple[str, list[str] | None]] = {}
     for entry in entries:
-        options = {key: value for key, value in entry.items() if key not in ("name", "for")}
-        name = str(entry.get("name", entry.get("type", "")))
+        own = ("name", "for") if kind == "model" else ("name",)
+        options = {key: value for key, value in entry.items() if key not in own}
+        check(kind, options, allow_imports)
+        if kind != "world":  # which may take its time
+            build(kind, options, allow_imports)
+        name, meant_for = _name(entry.get("name", options["type"])), entry.get("for")
         if name in found:
             raise ValueError(f"two [[{part}]] are called {name!r}: give them different names")
-        if kind != "world":  # which takes a second to draw
-            build(kind, options, allow_imports)
-        found[name] = (canonical(options), entry.get("for"))
+        if kind == "model" and meant_for is not None and not (isinstance(meant_for, list) and meant_for):
+            raise ValueError(f"`for` must be a list of worlds' names, got {meant_for!r}")
+        found[name] = (canonical(options), meant_for if kind == "model" else None)
     return found
+
+
+def _name(name: Any) -> str:
+    """A name that can be part of a file's."""
+    if not isinstance(name, str) or not re.fullmatch(r"[^\s./\\][^/\\]*", name):
+        raise ValueError(f"a name must be text without slashes that does not begin with a dot, got {name!r}")
+    return name
 
 
 def _checkpoints(table: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:

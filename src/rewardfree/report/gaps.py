@@ -60,6 +60,8 @@ def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
     found: Lines = {}
     for (world, model, strategy, planner), runs in grouped.items():
         checkpoints = sorted(set.intersection(*(set(run) for run in runs.values())))
+        if not checkpoints:
+            continue
         table = np.array([[runs[seed][n] for n in checkpoints] for seed in sorted(runs)], float)  # (runs,n,6)
         cost = {name: table[0, :, i] for i, name in enumerate(AXES)}
         gaps = {name: table[:, :, 3 + i] for i, name in enumerate(MEASURES)}
@@ -71,13 +73,21 @@ def gap_table(found: Lines, measure: str = "start") -> Iterator[str]:
     """The lines of a table: mean, half-width of its interval, and standard deviation across runs."""
     yield f"{MEASURES[measure]}: mean +- {CONFIDENCE:.0%} interval (standard deviation across runs)"
     for (world, model), panel in found.items():
-        sizes = next(iter(panel.values())).cost["samples"]
+        sizes = sorted({int(n) for line in panel.values() for n in line.cost["samples"]})
         yield ""
-        yield f"{world}, {model}".ljust(34) + "".join(f"{'N = ' + str(int(n)):>24s}" for n in sizes)
+        yield f"{world}, {model}".ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
         for (strategy, planner), line in panel.items():
-            cells = zip(line.mean(measure), line.half_width(measure), line.deviation(measure), strict=True)
-            row = "".join(f"{f'{m:.3f} +- {half:.3f} ({sd:.3f})':>24s}" for m, half, sd in cells)
-            yield f"  {strategy + ', ' + planner:32s}{row}   {line.runs} runs"
+            cells = dict(zip(line.cost["samples"].astype(int).tolist(), _cells(line, measure), strict=True))
+            row = "".join(f"{cells.get(n, ''):>24s}" for n in sizes)
+            yield f"  {strategy + ', ' + planner:32s}{row}   {line.runs} run{'s' * (line.runs > 1)}"
+
+
+def _cells(line: Line, measure: str) -> list[str]:
+    """What a table says at each checkpoint; one run has no interval."""
+    mean, half, deviation = line.mean(measure), line.half_width(measure), line.deviation(measure)
+    if line.runs == 1:
+        return [f"{m:.3f}" for m in mean]
+    return [f"{m:.3f} +- {h:.3f} ({sd:.3f})" for m, h, sd in zip(mean, half, deviation, strict=True)]
 
 
 def gap_figure(found: Lines, planner: str, axis: str = "samples", measure: str = "start") -> Any:
