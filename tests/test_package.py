@@ -115,3 +115,14 @@ def test_wheel_installs_and_imports(wheel, tmp_path):
     (command,) = installed.entry_points.select(group="console_scripts")
     assert (command.name, command.value) == ("rewardfree", "rewardfree.cli:main")
     assert installed.metadata["Requires-Python"] == ">=3.11"
+
+
+def test_import_brings_no_databases_or_processes():
+    """Sweeps need them, a library that is imported does not; fcntl is not even everywhere."""
+    code = (
+        "import numpy, scipy.linalg, scipy.special, threadpoolctl, sys; before = set(sys.modules); "
+        "import rewardfree; new = set(sys.modules) - before; "
+        "print(sorted({'sqlite3', 'tomllib', 'concurrent.futures.process'} & new))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -15,7 +15,12 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from rewardfree.experiments import Store, Sweep, Unit, local, run_units, write_csv
+from rewardfree.experiments import local
+from rewardfree.experiments.export import write_csv
+from rewardfree.experiments.local import run_units
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unit import Unit
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 TOML = """

@@ -15,7 +15,10 @@ import typer
 import rewardfree as rf
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
-from rewardfree.experiments import Store, Sweep, run_units, write_csv
+from rewardfree.experiments.export import write_csv
+from rewardfree.experiments.local import run_units
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.sweep import Sweep
 from rewardfree.report.gaps import draw_gaps, gap_table, lines
 
 app = typer.Typer(

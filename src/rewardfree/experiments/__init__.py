@@ -1,22 +1,10 @@
-"""Experiments: many runs, planned and evaluated as their data grow."""
+"""Experiments: many runs, planned and evaluated as their data grow.
+
+Sweeps (sweep.py, store.py, local.py) are imported where they are used: they need databases and processes,
+which `import rewardfree` does not.
+"""
 
 from rewardfree.experiments.curves import Curve, learning_curves
-from rewardfree.experiments.export import write_csv
-from rewardfree.experiments.local import run_units
 from rewardfree.experiments.paper import paper_planner, paper_strategies
-from rewardfree.experiments.store import Store
-from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import Record, Unit
 
-__all__ = [
-    "Curve",
-    "Record",
-    "Store",
-    "Sweep",
-    "Unit",
-    "learning_curves",
-    "paper_planner",
-    "paper_strategies",
-    "run_units",
-    "write_csv",
-]
+__all__ = ["Curve", "learning_curves", "paper_planner", "paper_strategies"]
