@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
@@ -20,7 +21,7 @@ from rewardfree.experiments.export import write_csv
 from rewardfree.experiments.local import run_units
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import Unit
+from rewardfree.experiments.unit import NO_DATA, Reference, Unit
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 TOML = """
@@ -75,6 +76,11 @@ beta = 0.1
 """
 
 
+def runs_of(sweep):
+    """The units that explore."""
+    return [unit for unit in sweep.units if isinstance(unit, Unit)]
+
+
 DELTA = {"type": "Model", "kernel": {"type": "Delta"}, "ridge": 1.0}
 
 
@@ -102,14 +108,41 @@ def table(**changes):
 
 def test_every_strategy_on_every_world_with_the_models_meant_for_it(sweep):
     assert sweep.name == "small"
-    pairs = {unit.names for unit in sweep.units}
+    units, pairs = runs_of(sweep), {unit.names for unit in runs_of(sweep)}
     assert len(pairs) == 6 and ("corridor_world", "se", "online") not in pairs
-    assert [unit.seeds for unit in sweep.units[:3]] == [(0, 1), (2, 3), (4,)]
-    assert len({unit.key for unit in sweep.units}) == len(sweep.units) == 18
+    assert [unit.seeds for unit in units[:3]] == [(0, 1), (2, 3), (4,)]
+    assert len({unit.key for unit in units}) == len(units) == 18
+    assert len({unit.key for unit in sweep.units}) == len(sweep.units) == 18 + 3
+
+
+def test_every_panel_has_what_needs_no_data(sweep):
+    panels = {unit.names[:2] for unit in runs_of(sweep)}
+    references = [unit for unit in sweep.units if isinstance(unit, Reference)]
+    assert {unit.names for unit in references} == {(*panel, NO_DATA) for panel in panels}
+    world, reward = rf.corridor_world(states=10, actions=6)
+    (own,) = [unit for unit in references if unit.names[0] == "corridor_world"]
+    myopic, random = own.run()
+    found = rf.describe(world, reward)
+    assert (myopic.planner, myopic.start, myopic.max) == ("myopic", found.myopic.start, found.myopic.max)
+    assert (random.planner, random.start, random.max) == ("random", found.random.start, found.random.max)
+    assert (myopic.samples, myopic.episodes, myopic.steps) == (0, 0, 0)
+
+
+def test_planners_may_be_meant_for_some_strategies():
+    planners = [{"type": "Mean"}, {"type": "Pessimistic", "beta": 1.0, "for": ["online"]}]
+    found = {
+        unit.names[2]: [name for name, _ in unit.planners]
+        for unit in runs_of(Sweep.of(table(planners=planners)))
+    }
+    assert found == {"Generative": ["Mean"], "online": ["Mean", "Pessimistic"]}
+    with pytest.raises(ValueError, match="no planner is meant for strategy Generative"):
+        Sweep.of(table(planners=planners[1:]))
+    with pytest.raises(ValueError, match="planner Mean is meant for qiu, which is no strategy here"):
+        Sweep.of(table(planners=[{"type": "Mean", "for": ["qiu"]}]))
 
 
 def test_a_key_is_its_content(sweep):
-    unit = sweep.units[0]
+    unit = runs_of(sweep)[0]
     again = Sweep.of(dict(reversed(table().items())), "small").units
     assert unit in again
     others = [
@@ -121,7 +154,7 @@ def test_a_key_is_its_content(sweep):
 
 
 def test_a_unit_is_a_learning_curve():
-    unit = next(unit for unit in Sweep.of(table()).units if unit.names == ("paper", "matern", "online"))
+    unit = next(unit for unit in runs_of(Sweep.of(table())) if unit.names == ("paper", "matern", "online"))
     kernel = rf.Matern(1.5, 0.1)
     world, reward = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
     curves = rf.learning_curves(
@@ -145,7 +178,7 @@ def test_a_unit_is_a_learning_curve():
         ({"models": [1]}, r"needs tables \[\[models\]\], with two brackets"),
         ({"worlds": [{"type": "corridor_world", "colour": 1}]}, "world corridor_world: .*colour"),
         ({"worlds": [{"type": "river"}]}, "world must be one of rkhs_world, "),
-        ({"models": [DELTA | {"for": "paper"}]}, "`for` must be a list of worlds' names, got 'paper'"),
+        ({"models": [DELTA | {"for": "paper"}]}, "`for` must be a list of names of worlds, got 'paper'"),
         ({"models": [DELTA | {"for": 3}]}, "`for` must be a list"),
         ({"strategies": [{"type": "Uniform", "for": ["paper"]}]}, "strategy Uniform: .*for"),
         ({"planners": [{"type": "Mean", "name": "../x"}]}, "a name must be text without slashes"),
@@ -187,11 +220,9 @@ def test_a_mistake_in_a_file_names_the_file(tmp_path):
 def test_own_objects_are_imported_when_allowed(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("from rewardfree import Qiu\n\ndef cautious():\n    return Qiu(0.05)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    units = Sweep.of(table(strategies=[{"type": "mine:cautious"}]), allow_imports=True).units
-    assert (
-        units[0].run(allow_imports=True)
-        == Sweep.of(table(strategies=[{"type": "Qiu", "beta": 0.05}])).units[0].run()
-    )
+    own = runs_of(Sweep.of(table(strategies=[{"type": "mine:cautious"}]), allow_imports=True))
+    same = runs_of(Sweep.of(table(strategies=[{"type": "Qiu", "beta": 0.05}])))
+    assert own[0].run(allow_imports=True) == same[0].run()
     with pytest.raises(ValueError, match="'mine:bold' cannot be imported"):
         Sweep.of(table(strategies=[{"type": "mine:bold"}]), allow_imports=True)
 
@@ -204,11 +235,11 @@ def test_running_twice_does_nothing_and_jobs_change_nothing(sweep, tmp_path):
     for jobs in (1, 2):
         path = tmp_path / str(jobs) / "results.sqlite"
         with Store(path) as store:
-            assert run_units(sweep.units, store, jobs=jobs) == 18
+            assert run_units(sweep.units, store, jobs=jobs) == 18 + 3
             assert run_units(sweep.units, store, jobs=jobs) == 0
         found.append(exported(path))
     assert found[0] == found[1]
-    assert found[0].count("\n") == 1 + 6 * 5 * 2 * 2
+    assert found[0].count("\n") == 1 + 6 * 5 * 2 * 2 + 3 * 2
 
 
 def test_a_folder_shows_the_sweep_that_ran_last(sweep, tmp_path):
@@ -253,7 +284,7 @@ def test_a_second_writer_is_told(sweep, tmp_path):
 
 
 def test_half_a_unit_is_never_stored(sweep, tmp_path):
-    unit = sweep.units[0]
+    unit = runs_of(sweep)[0]
     with Store(tmp_path / "results.sqlite") as store:
         with pytest.raises(ValueError, match=r"not a store|damaged"):
             store.add(unit, [*unit.run(), replace(unit.run()[0], seed={})])
@@ -275,7 +306,7 @@ def newer(path):
 
 def cut(path):
     with Store(path) as store:
-        for unit in Sweep.of(table()).units[:6]:
+        for unit in runs_of(Sweep.of(table()))[:6]:
             store.add(unit, unit.run())
         store._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -389,7 +420,9 @@ def test_an_error_in_a_worker_names_its_unit(tmp_path):
     process = command("sweep", tmp_path / "bad.toml", "--out", tmp_path, "--jobs", 1)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "world corridor_world, model matern, strategy Generative: states must be" in errors
+    assert re.search(
+        "world corridor_world, model matern, strategy (Generative|online|no data): states must be", errors
+    )
 
 
 def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):
@@ -405,12 +438,12 @@ def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):
     process.communicate(timeout=60)
     assert process.returncode == 0
     whole = exported(tmp_path / "results.sqlite")
-    assert set(stored.splitlines()) <= set(whole.splitlines()) and whole.count("\n") == 121
+    assert set(stored.splitlines()) <= set(whole.splitlines()) and whole.count("\n") == 127
 
 
 def test_export_writes_csv_and_nothing_else(sweep, tmp_path):
     with Store(tmp_path / "results.sqlite") as store:
-        run_units(sweep.units[:3], store, jobs=1)
+        run_units(runs_of(sweep)[:3], store, jobs=1)
     done = subprocess.run([COMMAND, "export", tmp_path], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert lines[0] == "world,model,strategy,seed,planner,samples,episodes,steps,start,mean,max"
@@ -426,6 +459,6 @@ def test_export_of_nothing_says_so(tmp_path):
 
 
 def test_units_are_frozen(sweep):
-    assert isinstance(sweep.units[0], Unit)
+    assert isinstance(runs_of(sweep)[0], Unit)
     with pytest.raises(AttributeError):
         sweep.units[0].device = "cuda"

@@ -2,5 +2,15 @@
 
 from rewardfree.evaluation.description import Description, describe
 from rewardfree.evaluation.exact import Gap, gap, optimal_value, policy_value
+from rewardfree.evaluation.references import myopic_gap, random_gap
 
-__all__ = ["Description", "Gap", "describe", "gap", "optimal_value", "policy_value"]
+__all__ = [
+    "Description",
+    "Gap",
+    "describe",
+    "gap",
+    "myopic_gap",
+    "optimal_value",
+    "policy_value",
+    "random_gap",
+]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from rewardfree.evaluation.exact import Gap, gap_of_values, optimal_value, policy_value
+from rewardfree.evaluation.exact import Gap, optimal_value
+from rewardfree.evaluation.references import myopic_gap, random_gap
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
@@ -80,16 +81,13 @@ class Description:
 def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> Description:
     """Whether planning matters on this world, and with a kernel whether the paper's Assumption 1 can hold."""
     r = reward_table(reward, world.grid, world.horizon)
-    (s, a), optimal = world.grid.shape, optimal_value(world, reward)
-    myopic = np.broadcast_to(r.argmax(axis=-1), (world.horizon, s))
-    random = np.full((world.horizon, s, a), 1.0 / a)
     laws = [world.law(h) for h in range(1 if world.stationary else world.horizon)]
     return Description(
-        optimal=float(optimal[0] @ world.start),
+        optimal=float(optimal_value(world, reward)[0] @ world.start),
         row_distance=float(np.mean([_row_distance(law) for law in laws])),
         next_states=float(np.mean([_effective_number(law) for law in laws])),
-        myopic=gap_of_values(world, optimal[0], policy_value(world, myopic, reward)[0]),
-        random=gap_of_values(world, optimal[0], policy_value(world, random, reward)[0]),
+        myopic=myopic_gap(world, reward),
+        random=random_gap(world, reward),
         norms=None if kernel is None else _norms(world, r, laws, as_kernel(kernel)),
     )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rewardfree.experiments.unit import Record, Unit
+from rewardfree.experiments.unit import Record, Work
 
 #: Marks a file as ours ("rfst"), and its layout.
 APPLICATION, VERSION = 0x72667374, 1
@@ -79,7 +79,7 @@ class Store:
         with self._named():
             return {key for (key,) in self._base.execute("SELECT key FROM units")}
 
-    def add(self, unit: Unit, records: list[Record]) -> None:
+    def add(self, unit: Work, records: list[Record]) -> None:
         """Store a unit's results in one transaction."""
         rows = [tuple(getattr(record, name) for name in COLUMNS) for record in records]
         with self._named(), self._transaction():
@@ -92,12 +92,17 @@ class Store:
             )
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Every record of the sweep with its names; their order does not depend on when they were stored."""
+        """Every record of the sweep with its names, worlds, models and strategies in the order of the sweep.
+
+        Not in the order in which they were stored: that is another one each time.
+        """
         columns = ", ".join(f"records.{name}" for name in COLUMNS)
+        first = "min(wanted.rowid) OVER (PARTITION BY"
         query = (
             f"SELECT world, model, strategy, {columns} "
             "FROM records JOIN units USING (key) JOIN wanted USING (key) "
-            "ORDER BY world, model, strategy, records.planner, records.samples, records.seed, key"
+            f"ORDER BY {first} world, model), {first} world, model, strategy), "
+            "records.planner, records.samples, records.seed, key"
         )
         with self._named():
             yield from self._base.execute(query)

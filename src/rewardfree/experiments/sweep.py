@@ -12,18 +12,20 @@ from typing import Any
 
 from rewardfree.arrays import count, float_dtype
 from rewardfree.experiments.naming import build, canonical, check
-from rewardfree.experiments.unit import Unit
+from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
 
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
+#: Entries that may name those of another part with `for`.
+MEANT_FOR = {"models": "worlds", "planners": "strategies"}
 SETTINGS = {"name", "runs", "batch", "seed", "samples_per_step", "transitions", "device", "dtype", *PARTS}
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every strategy on every world with every model that is meant for it."""
+    """Every strategy on every world with every model that is meant for it, and what needs no data there."""
 
     name: str
-    units: tuple[Unit, ...]
+    units: tuple[Work, ...]
 
     @classmethod
     def load(cls, path: str | Path, allow_imports: bool = False) -> Sweep:
@@ -43,10 +45,13 @@ class Sweep:
             known = ", ".join(sorted(SETTINGS))
             raise ValueError(f"unknown settings {', '.join(unknown)}: a sweep has {known}")
         parts = {part: _named(table, part, kind, allow_imports) for part, kind in PARTS.items()}
-        for model, (_, meant_for) in parts["models"].items():
-            unknown = sorted(set(meant_for or []) - set(parts["worlds"]))
-            if unknown:
-                raise ValueError(f"model {model} is meant for {', '.join(unknown)}, which is no world here")
+        for part, of in MEANT_FOR.items():
+            for name, (_, meant_for) in parts[part].items():
+                unknown = sorted(set(meant_for or []) - set(parts[of]))
+                if unknown:
+                    raise ValueError(
+                        f"{PARTS[part]} {name} is meant for {', '.join(unknown)}, which is no {PARTS[of]} here"
+                    )
         budget, checkpoints = _checkpoints(table)
         runs, batch = count(table.get("runs", 1), "runs"), count(table.get("batch", 2), "batch")
         first = count(table.get("seed", 0), "seed", at_least=0)
@@ -57,41 +62,48 @@ class Sweep:
         float_dtype(dtype)
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
-        planners = tuple((each, text) for each, (text, _) in parts["planners"].items())
-        units = [
-            Unit(
-                world, model, strategy, planners, budget, checkpoints, some,
-                device, dtype, (w, m, s),
-            )
-            for (w, (world, _)), (m, (model, meant_for)), (s, (strategy, _)) in itertools.product(
-                *(parts[part].items() for part in ("worlds", "models", "strategies"))
-            )
-            if meant_for is None or w in meant_for
-            for some in seeds
-        ]  # fmt: skip
+        units: list[Work] = []
+        for (w, (world, _)), (m, (model, worlds)) in itertools.product(
+            parts["worlds"].items(), parts["models"].items()
+        ):
+            if worlds is not None and w not in worlds:
+                continue
+            units.append(Reference(world, (w, m, NO_DATA)))
+            for s, (strategy, _) in parts["strategies"].items():
+                planners = tuple(
+                    (name, planner)
+                    for name, (planner, strategies) in parts["planners"].items()
+                    if strategies is None or s in strategies
+                )
+                if not planners:
+                    raise ValueError(f"no planner is meant for strategy {s}: its data would be for nothing")
+                about = (world, model, strategy, planners, budget, checkpoints)
+                units += [Unit(*about, some, device, dtype, (w, m, s)) for some in seeds]
         return cls(_name(table.get("name", name)), tuple(units))
 
 
 def _named(
     table: Mapping[str, Any], part: str, kind: str, allow_imports: bool
 ) -> dict[str, tuple[str, list[str] | None]]:
-    """The tables of one part by name, as canonical text, and the worlds that each is meant for."""
+    """The tables of one part by name, as canonical text, and what each is `for`, if it says so."""
     entries = table.get(part)
     if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
         raise ValueError(f"a sweep needs tables [[{part}]], with two brackets, got {entries!r:.100}")
     found: dict[str, tuple[str, list[str] | None]] = {}
     for entry in entries:
-        own = ("name", "for") if kind == "model" else ("name",)
+        own = ("name", "for") if part in MEANT_FOR else ("name",)
         options = {key: value for key, value in entry.items() if key not in own}
         check(kind, options, allow_imports)
         if kind != "world":  # which may take its time
             build(kind, options, allow_imports)
         name, meant_for = _name(entry.get("name", options["type"])), entry.get("for")
+        if part not in MEANT_FOR:
+            meant_for = None
         if name in found:
             raise ValueError(f"two [[{part}]] are called {name!r}: give them different names")
-        if kind == "model" and meant_for is not None and not (isinstance(meant_for, list) and meant_for):
-            raise ValueError(f"`for` must be a list of worlds' names, got {meant_for!r}")
-        found[name] = (canonical(options), meant_for if kind == "model" else None)
+        if meant_for is not None and not (isinstance(meant_for, list) and meant_for):
+            raise ValueError(f"`for` must be a list of names of {MEANT_FOR[part]}, got {meant_for!r}")
+        found[name] = (canonical(options), meant_for)
     return found
 
 

@@ -6,8 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
+from rewardfree.evaluation.references import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.experiments.naming import build, canonical
 
@@ -33,7 +34,7 @@ class Unit:
     @property
     def key(self) -> str:
         """The hash of its content."""
-        return hashlib.sha256(canonical([RESULTS_VERSION, asdict(self)]).encode()).hexdigest()
+        return _hash(asdict(self))
 
     @property
     def text(self) -> str:
@@ -67,6 +68,31 @@ class Unit:
         ]  # fmt: skip
 
 
+#: What stands in the place of a strategy where there was none.
+NO_DATA = "no data"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What needs no data on a world: its records are those of planners "myopic" and "random" at 0 samples."""
+
+    world: str  # as in a Unit
+    names: tuple[str, str, str]
+
+    @property
+    def key(self) -> str:
+        return _hash(["reference", asdict(self)])
+
+    @property
+    def text(self) -> str:
+        return canonical(asdict(self))
+
+    def run(self, allow_imports: bool = False) -> list[Record]:
+        world, reward = _world(self.world, allow_imports)
+        gaps = {"myopic": myopic_gap(world, reward), "random": random_gap(world, reward)}
+        return [Record(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
+
+
 @dataclass(frozen=True)
 class Record:
     """The gap of one run's plan at one checkpoint, and what the run had cost by then."""
@@ -79,6 +105,14 @@ class Record:
     start: float
     mean: float
     max: float
+
+
+#: What a store can hold the results of.
+Work: TypeAlias = Unit | Reference
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(canonical([RESULTS_VERSION, content]).encode()).hexdigest()
 
 
 @lru_cache(maxsize=4)
