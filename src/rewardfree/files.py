@@ -1,4 +1,4 @@
-"""Arrays in a file and back: npz without pickle, written whole or not at all."""
+"""Files that are written whole or not at all, and arrays in them: npz without pickle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,24 @@ import numpy as np
 _DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, tokenize.TokenError, RuntimeError)
 
 
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write to that becomes `path` at the end; an interrupted write leaves the old one alone."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o666 & ~_umask())  # mkstemp's own files are private
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
 def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: Mapping[str, Any]) -> None:
     """Write named arrays under a kind and a version; an interrupted write leaves the old file alone."""
     path = Path(path)
@@ -24,18 +43,8 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
     for name, array in content.items():
         if array.dtype.hasobject:
             raise ValueError(f"{name} must be an array of numbers or text, got {array.dtype}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, kind=np.array(kind), version=np.array(version), **content)
-        part.chmod(0o666 & ~_umask())  # mkstemp's own files are private
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with written_whole(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, kind=np.array(kind), version=np.array(version), **content)
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,11 +13,15 @@ import typer
 import rewardfree as rf
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
-from rewardfree.experiments.export import write_csv
-from rewardfree.experiments.local import run_units
+from rewardfree.cli.reproduction import Job, perform
+from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
+from rewardfree.experiments.export import write_csv, write_parquet
+from rewardfree.experiments.reproduction import KERNELS, Reproduction
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.report.gaps import draw_gaps, gap_table, lines
+from rewardfree.files import written_whole
+from rewardfree.presets import preset_named
+from rewardfree.report.gaps import check_forms, draw_gaps, gap_table, lines
 
 app = typer.Typer(
     name="rewardfree",
@@ -29,10 +31,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-
-#: The file of a sweep's folder that holds its results.
-RESULTS = "results.sqlite"
 
 
 class Format(StrEnum):
@@ -108,6 +106,39 @@ def query_plan(
 
 
 @app.command()
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(help="figure1, functions, betas, repeats, table or all.")
+    ] = "figure1",
+    preset: Annotated[str, typer.Option(help="published, or literal: as the text says.")] = "published",
+    runs: Annotated[
+        int | None, typer.Option(help="Runs of each algorithm; by default 80, and 20 for betas and repeats.")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
+    kernels: Annotated[str, typer.Option(help="Some of them, with commas between.")] = ",".join(KERNELS),
+    jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
+    seed: Annotated[int, typer.Option(help="The draw of the world; repeats are those from here on.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small worlds and few runs: seconds, for a look.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results, tables and figures.")] = Path(
+        "out/reproduce"
+    ),
+) -> None:
+    """Reproduce the paper: run what is not stored yet, print the table, draw the figures.
+
+    `figure1`: gaps of four algorithms on three kernels. `functions`: Figures 2-4, the worlds. `betas`:
+    Figures 5-7. `repeats`: Figures 8-10, on other draws. `table`: Table 1, and our gaps beside the authors'.
+
+    Examples: `rewardfree reproduce figure1`, `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
+    """
+    names = tuple(name.strip() for name in kernels.split(",") if name.strip())
+    wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick)
+    for line in perform(what, Job(wanted, out, jobs)):
+        typer.echo(line)
+
+
+@app.command()
 def sweep(
     file: Annotated[Path, typer.Argument(help="The experiment, as TOML.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default out/NAME.")] = None,
@@ -125,27 +156,38 @@ def sweep(
     plan = Sweep.load(file, allow_imports)
     folder = Path("out") / plan.name if out is None else out
     with Store(folder / RESULTS) as store:
-        ran = run_units(plan.units, store, jobs=jobs, allow_imports=allow_imports)
+        ran = run_to_the_end(plan, store, jobs, allow_imports)
     typer.echo(f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}")
 
 
 @app.command()
 def export(
     folder: Annotated[Path, typer.Argument(help="The folder that a sweep wrote.")],
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Text, to standard output or a file (the default).")
+    ] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Parquet, to the file of --output.")] = False,
     output: Annotated[Path | None, typer.Option(help="A file instead of standard output.")] = None,
 ) -> None:
-    """Print the stored results as CSV: a gap for every run, planner and checkpoint.
+    """Write the stored results: a gap for every run, planner and checkpoint.
 
-    Example: `rewardfree export results > gaps.csv`
+    Examples: `rewardfree export results --csv > gaps.csv`,
+    `rewardfree export results --parquet --output gaps.parquet`
     """
-    with _stored(folder) as store:
+    if csv and parquet:
+        raise ValueError("--csv and --parquet are two forms: give one of them")
+    if parquet and output is None:
+        raise ValueError("--parquet needs --output FILE: it is no text for a terminal")
+    with stored(folder) as store:
         if output is None:
             write_csv(store, sys.stdout)
             return
-        part = output.with_name(output.name + ".part")
-        with part.open("w", newline="") as file:
-            write_csv(store, file)
-        part.replace(output)
+        with written_whole(output) as part:
+            if parquet:
+                write_parquet(store, part)
+            else:
+                with part.open("w", newline="") as file:
+                    write_csv(store, file)
 
 
 @app.command()
@@ -159,21 +201,13 @@ def figures(
 
     Example: `rewardfree figures results --form png --form pdf`
     """
-    with _stored(folder) as store:
+    check_forms(form or [])
+    with stored(folder) as store:
         found = lines(store.rows())
     written = draw_gaps(found, folder / "figures", form or ["png"])
     for line in gap_table(found):
         typer.echo(line)
     typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")
-
-
-@contextmanager
-def _stored(folder: Path) -> Iterator[Store]:
-    """The results of a folder, which must have some."""
-    with Store(folder / RESULTS, create=False) as store:
-        if next(store.rows(), None) is None:
-            raise ValueError(f"there are no results in {folder} yet: run its sweep again")
-        yield store
 
 
 def _coordinates(point: list[float]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
 def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
-    """Of argmax_a r_h(s,a), the lowest action among equals: a bandit's policy, close to optimal on some worlds."""
+    """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
     actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))

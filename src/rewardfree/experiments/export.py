@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import TextIO
 
 from rewardfree.experiments.store import COLUMNS, Store
@@ -19,3 +20,18 @@ def write_csv(store: Store, file: TextIO) -> int:
         writer.writerow(row)
         written += 1
     return written
+
+
+def write_parquet(store: Store, path: Path) -> int:
+    """The same table as a Parquet file. How many records there were."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ValueError(
+            "Parquet needs pyarrow, which is not installed: pip install 'rewardfree[parquet]', or use --csv"
+        ) from error
+    rows = list(store.rows())
+    columns = zip(*rows, strict=True) if rows else ([] for _ in HEADER)
+    parquet.write_table(pyarrow.table(dict(zip(HEADER, map(list, columns), strict=True))), path)
+    return len(rows)

@@ -88,7 +88,7 @@ def _alone(unit: Work, allow_imports: bool) -> list[Record]:
 
 @contextmanager
 def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with the block, at once if it fails: what they were doing is done again next time."""
+    """Processes that end with the block, at once if it fails: what they were doing is done again."""
     before = set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin) as pool:
         try:

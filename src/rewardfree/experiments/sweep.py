@@ -49,9 +49,8 @@ class Sweep:
             for name, (_, meant_for) in parts[part].items():
                 unknown = sorted(set(meant_for or []) - set(parts[of]))
                 if unknown:
-                    raise ValueError(
-                        f"{PARTS[part]} {name} is meant for {', '.join(unknown)}, which is no {PARTS[of]} here"
-                    )
+                    absent = f"{', '.join(unknown)}, which is no {PARTS[of]} here"
+                    raise ValueError(f"{PARTS[part]} {name} is meant for {absent}")
         budget, checkpoints = _checkpoints(table)
         runs, batch = count(table.get("runs", 1), "runs"), count(table.get("batch", 2), "batch")
         first = count(table.get("seed", 0), "seed", at_least=0)

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import t as student
 
-from rewardfree.report.style import COLOURS, STYLE, save
+from rewardfree.report.labels import label
+from rewardfree.report.style import LEVELS, STYLE, curve_styles, legend_below, save
 
 #: What a curve can be drawn against: the column of a record, and its label.
 AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environment steps"}
@@ -31,6 +32,11 @@ class Line:
     def runs(self) -> int:
         return len(self.gaps["start"])
 
+    @property
+    def level(self) -> bool:
+        """Whether it needs no data, so that it is the same for any number of samples."""
+        return not self.cost["samples"].any()
+
     def mean(self, measure: str) -> Any:
         """(n,) over runs."""
         return self.gaps[measure].mean(axis=0)
@@ -47,8 +53,11 @@ class Line:
         return quantile * self.deviation(measure) / np.sqrt(self.runs)
 
 
-#: Lines by panel (world and model), then by (strategy, planner).
-Lines: TypeAlias = dict[tuple[str, str], dict[tuple[str, str], Line]]
+#: The lines of a panel by (strategy, planner), and panels by (world, model).
+Panel: TypeAlias = dict[tuple[str, str], Line]
+Lines: TypeAlias = dict[tuple[str, str], Panel]
+#: Which planner's lines to draw: one for all, or one for each strategy; lines of others are left out.
+Planned: TypeAlias = str | Mapping[str, str]
 
 
 def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
@@ -69,17 +78,31 @@ def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
     return found
 
 
+def checkpoints(panel: Panel) -> list[int]:
+    """The samples per step at which any of its runs were planned."""
+    return sorted({int(n) for line in panel.values() if not line.level for n in line.cost["samples"]})
+
+
+def levels(panel: Panel) -> dict[str, Line]:
+    """What needs no data, by the names of the policies."""
+    return {planner: line for (_, planner), line in panel.items() if line.level}
+
+
 def gap_table(found: Lines, measure: str = "start") -> Iterator[str]:
     """The lines of a table: mean, half-width of its interval, and standard deviation across runs."""
     yield f"{MEASURES[measure]}: mean +- {CONFIDENCE:.0%} interval (standard deviation across runs)"
     for (world, model), panel in found.items():
-        sizes = sorted({int(n) for line in panel.values() for n in line.cost["samples"]})
+        sizes = checkpoints(panel)
         yield ""
         yield f"{world}, {model}".ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
         for (strategy, planner), line in panel.items():
+            name = f"  {strategy + ', ' + planner:32s}"
+            if line.level:
+                yield f"{name}{line.mean(measure)[0]:>24.3f}   at any N"
+                continue
             cells = dict(zip(line.cost["samples"].astype(int).tolist(), _cells(line, measure), strict=True))
             row = "".join(f"{cells.get(n, ''):>24s}" for n in sizes)
-            yield f"  {strategy + ', ' + planner:32s}{row}   {line.runs} run{'s' * (line.runs > 1)}"
+            yield f"{name}{row}   {line.runs} run{'s' * (line.runs > 1)}"
 
 
 def _cells(line: Line, measure: str) -> list[str]:
@@ -90,50 +113,98 @@ def _cells(line: Line, measure: str) -> list[str]:
     return [f"{m:.3f} +- {h:.3f} ({sd:.3f})" for m, h, sd in zip(mean, half, deviation, strict=True)]
 
 
-def gap_figure(found: Lines, planner: str, axis: str = "samples", measure: str = "start") -> Any:
-    """A panel for each world and model: the mean gap of every strategy, and its interval as a band."""
+def planned_lines(panel: Panel, planned: Planned) -> dict[str, Line]:
+    """The lines of those planners by strategy."""
+    return {
+        strategy: line
+        for (strategy, planner), line in panel.items()
+        if planner == (planned if isinstance(planned, str) else planned.get(strategy)) and not line.level
+    }
+
+
+def gap_figure(
+    found: Lines,
+    planned: Planned,
+    axis: str = "samples",
+    measure: str = "start",
+    title: str | None = None,
+    names: Mapping[tuple[str, str], str] | None = None,
+) -> Any:
+    """A panel for each world and model: the mean gap of every strategy, and its interval as a band.
+
+    Policies that need no data are horizontal. `names` are the panels', if not the world's and model's.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    strategies = list(dict.fromkeys(s for panel in found.values() for s, p in panel if p == planner))
-    colours = dict(zip(strategies, COLOURS * (1 + len(strategies) // len(COLOURS)), strict=False))
+    drawn = {key: planned_lines(panel, planned) for key, panel in found.items()}
+    styles = curve_styles(strategy for each in drawn.values() for strategy in each)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(3.6 * len(found), 3.4), layout="constrained")
+        figure = Figure(figsize=(max(3.6 * len(found), 5.0), 4.0), layout="constrained")
         axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        for place, ((world, model), panel) in zip(axes, found.items(), strict=True):
-            for (strategy, own), line in panel.items():
-                x = line.cost[axis]
-                if own != planner or not x.all():  # a generative model has no episodes
-                    continue
-                mean, half, colour = line.mean(measure), line.half_width(measure), colours[strategy]
-                place.plot(x, mean, "o-", color=colour, markersize=3, label=strategy)
-                place.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
-            title = world if world == model else f"{world}, {model}"
-            place.set(title=title, xlabel=AXES[axis], xscale="log")
-            if axis == "samples":  # the checkpoints themselves
-                sizes = sorted({n for line in panel.values() for n in line.cost["samples"]})
-                place.set_xticks(sizes, [f"{n:.0f}" for n in sizes])
-                place.minorticks_off()
+        for place, (key, panel) in zip(axes, found.items(), strict=True):
+            for strategy, line in drawn[key].items():
+                if line.cost[axis].all():  # a generative model has no episodes
+                    draw_line(place, line, axis, measure, strategy, styles[strategy])
+            draw_levels(place, panel, measure)
+            own = key[0] if key[0] == key[1] else ", ".join(key)
+            place.set(title=own if names is None else names[key], xlabel=AXES[axis])
+            mark_checkpoints(place, panel, axis)
         axes[0].set(ylabel=MEASURES[measure], ylim=(0, None))
-        drawn = [zip(*place.get_legend_handles_labels(), strict=True) for place in axes]
-        handles = {label: handle for each in drawn for handle, label in each}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(strategies))
-        title = f"Planned with {planner}; bands are {CONFIDENCE:.0%} confidence across runs"
-        figure.suptitle(title, fontsize=10)
+        legend_below(figure, axes)
+        how = planned if isinstance(planned, str) else "mean, Qiu et al. with the bonus"
+        text = title or f"Planned with {how}"
+        figure.suptitle(f"{text}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
     return figure
 
 
-def draw_gaps(found: Lines, folder: Path, forms: Sequence[str]) -> list[Path]:
-    """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
+def draw_line(place: Any, line: Line, axis: str, measure: str, name: str, style: Mapping[str, Any]) -> None:
+    """The mean gap and its interval."""
+    x, mean, half = line.cost[axis], line.mean(measure), line.half_width(measure)
+    place.plot(x, mean, marker="o", markersize=3, label=label(name), **style)
+    place.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def draw_levels(place: Any, panel: Panel, measure: str) -> None:
+    """What needs no data, as horizontal lines behind the curves."""
+    for name, line in levels(panel).items():
+        place.axhline(line.mean(measure)[0], label=label(name), zorder=1, **LEVELS[name])
+
+
+def mark_checkpoints(place: Any, panel: Panel, axis: str) -> None:
+    """A logarithmic axis, on which samples are marked where they were planned."""
+    place.set(xscale="log")
+    if axis == "samples":
+        sizes = checkpoints(panel)
+        place.set_xticks(sizes, [str(n) for n in sizes])
+        place.minorticks_off()
+
+
+def check_forms(forms: Sequence[str]) -> None:
+    """Refuse a form that no picture can have, before any work is done for it."""
     for form in forms:
         if form not in FORMS:
             raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
-    planners = dict.fromkeys(planner for panel in found.values() for _, planner in panel)
+
+
+def draw_gaps(
+    found: Lines, folder: Path, forms: Sequence[str], names: Mapping[tuple[str, str], str] | None = None
+) -> list[Path]:
+    """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
+    check_forms(forms)
+    planners = dict.fromkeys(
+        planner for panel in found.values() for (_, planner), line in panel.items() if not line.level
+    )
     written = []
     for planner, axis, measure in itertools.product(planners, AXES, ("start", "max")):
-        figure = gap_figure(found, planner, axis, measure)
-        for form in forms:
-            path = folder / f"gap_{measure}_by_{axis}_{planner}.{form}"
-            save(figure, path)
-            written.append(path)
+        figure = gap_figure(found, planner, axis, measure, names=names)
+        written += save_as(figure, folder / f"gap_{measure}_by_{axis}_{planner}", forms)
     return written
+
+
+def save_as(figure: Any, path: Path, forms: Sequence[str]) -> list[Path]:
+    """One figure in several forms, at `path` with the form as its ending."""
+    paths = [path.with_name(f"{path.name}.{form}") for form in forms]
+    for each in paths:
+        save(figure, each)
+    return paths

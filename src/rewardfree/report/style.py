@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,34 @@ STYLE: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 160,
 }
+
+
+#: Policies that need no data, drawn as levels.
+LEVELS: dict[str, dict[str, Any]] = {
+    "myopic": {"color": COLOURS[6], "linestyle": ":", "linewidth": 1.3},
+    "random": {"color": "#999999", "linestyle": "-.", "linewidth": 1.1},
+}
+#: Curves that are there to be compared with.
+_ASIDE: dict[str, dict[str, Any]] = {
+    "generative-ties": {"color": COLOURS[5], "linestyle": "--", "linewidth": 1.0},
+    "uniform": {"color": "#777777", "linestyle": "--", "linewidth": 1.0},
+}
+
+
+def curve_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour and line of each curve, by their order; those that are only compared with have their own."""
+    named = list(dict.fromkeys(names))
+    solid = (
+        {"color": COLOURS[i % len(COLOURS)], "linestyle": "-", "linewidth": 1.5} for i in itertools.count()
+    )
+    return {name: _ASIDE[name] if name in _ASIDE else next(solid) for name in named}
+
+
+def legend_below(figure: Any, axes: Iterable[Any], columns: int = 3) -> None:
+    """One legend for all panels, below them."""
+    drawn = [zip(*place.get_legend_handles_labels(), strict=True) for place in axes]
+    handles = {label: handle for each in drawn for handle, label in each}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 
 def save(figure: Any, path: Path) -> None:

@@ -1,0 +1,163 @@
+"""What `rewardfree reproduce` does: run what is missing, then table and figures from what is stored."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewardfree.cli.stored import RESULTS, run_to_the_end
+from rewardfree.experiments.reproduction import BETA, BETAS, Reproduction
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unit import Unit
+from rewardfree.files import written_whole
+from rewardfree.report.betas import betas_figure, betas_table
+from rewardfree.report.complexities import complexity_table
+from rewardfree.report.functions import functions_figure
+from rewardfree.report.gaps import Lines, draw_gaps, gap_figure, gap_table, lines, save_as
+from rewardfree.report.labels import label
+from rewardfree.report.recorded import PLANNED, beside_table
+from rewardfree.report.repeats import repeats_figure, verdict
+
+FORMS = ("png", "pdf")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to reproduce, where it goes, and how many processes may work on it."""
+
+    what: Reproduction
+    out: Path
+    jobs: int | None
+
+    def figure1(self) -> Iterator[str]:
+        """Gaps of four algorithms and three kernels."""
+        folder = self.out / "figure1"
+        found = yield from self._results("figure1", self.what.figure1())
+        names = {(world, kernel): label(kernel) for world, kernel in found}
+        title = f"Figure 1, preset {self.what.preset.name}, planned with the bonus (β = {BETA:g})"
+        written = save_as(
+            gap_figure(found, "optimistic", title=title, names=names), folder / "figure1", FORMS
+        )
+        title = "Figure 1, planned as in the authors' recorded results"
+        with_ties = {**PLANNED, "uniform": "mean", "generative-ties": "mean"}
+        figure = gap_figure(found, with_ties, title=title, names=names)
+        written += save_as(figure, folder / "figure1_mean_planning", FORMS)
+        written += draw_gaps(found, folder / "figures", FORMS, names)
+        table = [*gap_table(found), "", *gap_table(found, "max"), "", *beside_table(found)]
+        yield from table
+        yield from _places(folder, table)
+        yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'figures'}"
+
+    def functions(self) -> Iterator[str]:
+        """Figures 2 to 4: what the worlds look like."""
+        folder = self.out / "functions"
+        for number, (kernel, (world, reward)) in enumerate(self.what.worlds().items(), 2):
+            title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
+            axes = (world.states[:, 0], world.actions[:, 0])
+            figure = functions_figure(*axes, reward, world.law(0), title)
+            written = save_as(figure, folder / f"functions_{kernel}", FORMS)
+            yield f"Figure {number}, {label(kernel)}: {' and '.join(map(str, written))}"
+
+    def betas(self) -> Iterator[str]:
+        """Figures 5 to 7: four values of beta."""
+        folder = self.out / "betas"
+        found = yield from self._results("betas", self.what.betas())
+        table, written = [], []
+        for (_, kernel), panel in found.items():
+            for measure in ("start", "max"):
+                title = f"{label(kernel)}: β of the explorer and of the planner"
+                figure = betas_figure(panel, BETAS, title, measure)
+                written += save_as(figure, folder / f"betas_{kernel}_{measure}", FORMS)
+            table += ["", label(kernel), *betas_table(panel, BETAS)]
+        yield from table[1:]
+        yield from _places(folder, table[1:])
+        yield f"figures: {', '.join(map(str, written[::4]))} and {len(written) - len(written[::4])} more"
+
+    def repeats(self) -> Iterator[str]:
+        """Figures 8 to 10: other draws."""
+        folder = self.out / "repeats"
+        found = yield from self._results("repeats", self.what.repeats())
+        figure = repeats_figure(found, PLANNED, "Planned as in the authors' recorded results")
+        written = save_as(figure, folder / "repeats_mean_planning", FORMS)
+        for measure in ("start", "max"):
+            figure = repeats_figure(found, "optimistic", f"Planned with the bonus (β = {BETA:g})", measure)
+            written += save_as(figure, folder / f"repeats_{measure}", FORMS)
+        for seed in self.what.every_draw:
+            own = {key: panel for key, panel in found.items() if key[0].endswith(f", draw {seed}")}
+            names = {(world, kernel): label(kernel) for world, kernel in own}
+            figure = gap_figure(own, "optimistic", title=f"Draw {seed}, planned with the bonus", names=names)
+            written += save_as(figure, folder / "draws" / f"draw_{seed}", FORMS)
+        yield from verdict(found)
+        yield from _places(folder, [*verdict(found), "", *gap_table(found)])
+        yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'draws'}"
+
+    def table(self) -> Iterator[str]:
+        """Table 1, and the gaps of Figure 1 beside the authors'."""
+        yield from complexity_table()
+        yield ""
+        found = yield from self._results("figure1", self.what.figure1())
+        text = [*complexity_table(), "", *gap_table(found), "", *beside_table(found)]
+        yield from text[text.index("") + 1 :]
+        yield f"\ntable: {_write(self.out / 'table' / 'table.txt', text)}"
+
+    def all(self) -> Iterator[str]:
+        """Everything, one after the other."""
+        for name, part in PARTS.items():
+            yield f"=== {name}"
+            yield from part(self)
+            yield ""
+
+    def _results(self, name: str, sweep: Sweep) -> Generator[str, None, Lines]:
+        """Run what the store lacks, and return what it holds as lines."""
+        runs = sum(len(unit.seeds) for unit in sweep.units if isinstance(unit, Unit))
+        yield f"{name}: {runs} runs in {len(sweep.units)} units, preset {self.what.preset.name}"
+        started, used = time.perf_counter(), _cpu_minutes()
+        with Store(self.out / name / RESULTS) as store:
+            ran = run_to_the_end(sweep, store, self.jobs)
+            found = lines(store.rows())
+        if ran:
+            seconds, cpu = time.perf_counter() - started, _cpu_minutes() - used
+            yield f"{ran} units run in {seconds:.0f} s ({cpu:.1f} minutes of CPU)"
+        else:
+            yield "all of them are stored already"
+        yield ""
+        return found
+
+
+PARTS: dict[str, Callable[[Job], Iterator[str]]] = {
+    "functions": Job.functions,
+    "figure1": Job.figure1,
+    "betas": Job.betas,
+    "repeats": Job.repeats,
+    "table": Job.table,
+}
+
+
+def perform(name: str, job: Job) -> Iterator[str]:
+    """Do one of the parts, or all of them, and yield the lines to print."""
+    if name != "all" and name not in PARTS:
+        raise ValueError(f"there is {', '.join(PARTS)} or all to reproduce, got {name!r}")
+    return job.all() if name == "all" else PARTS[name](job)
+
+
+def _places(folder: Path, table: list[str]) -> Iterator[str]:
+    """Store the table, and say where it and the results are."""
+    yield f"\nresults: {folder / RESULTS}"
+    yield f"table:   {_write(folder / 'table.txt', table)}"
+
+
+def _write(path: Path, text: list[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as part:
+        part.write_text("\n".join(text) + "\n", encoding="utf-8")
+    return path
+
+
+def _cpu_minutes() -> float:
+    """CPU time of the workers that have ended, and of this process."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used) / 60.0

@@ -1,0 +1,22 @@
+"""What names in results mean, as a reader of a figure wants it."""
+
+from __future__ import annotations
+
+_LABELS = {
+    "se": "Squared exponential",
+    "matern25": "Matérn 2.5",
+    "matern15": "Matérn 1.5",
+    "generative": "With a generative model (Alg 2)",
+    "generative-ties": "Alg 2, ties at random",
+    "online": "Without a generative model (Alg 3)",
+    "qiu": "Qiu et al. (2021)",
+    "greedy": "Greedy max variance",
+    "uniform": "Uniformly random data",
+    "myopic": "Myopic policy, no data",
+    "random": "Random policy, no data",
+}
+
+
+def label(name: str) -> str:
+    """A name of ours in words; other names speak for themselves."""
+    return _LABELS.get(name, name)
