@@ -19,7 +19,7 @@ from rewardfree.report.complexities import complexity_table
 from rewardfree.report.functions import functions_figure
 from rewardfree.report.gaps import Lines, draw_gaps, gap_figure, gap_table, lines, save_as
 from rewardfree.report.labels import label
-from rewardfree.report.recorded import PLANNED, beside_table
+from rewardfree.report.recorded import PLANNED_ALIKE, beside_table
 from rewardfree.report.repeats import repeats_figure, verdict
 
 FORMS = ("png", "pdf")
@@ -37,17 +37,17 @@ class Job:
         """Gaps of four algorithms and three kernels."""
         folder = self.out / "figure1"
         found = yield from self._results("figure1", self.what.figure1())
-        names = {(world, kernel): label(kernel) for world, kernel in found}
+        names = _kernels(found)
         title = f"Figure 1, preset {self.what.preset.name}, planned with the bonus (β = {BETA:g})"
         written = save_as(
             gap_figure(found, "optimistic", title=title, names=names), folder / "figure1", FORMS
         )
         title = "Figure 1, planned as in the authors' recorded results"
-        with_ties = {**PLANNED, "uniform": "mean", "generative-ties": "mean"}
-        figure = gap_figure(found, with_ties, title=title, names=names)
+        figure = gap_figure(found, PLANNED_ALIKE, title=title, names=names)
         written += save_as(figure, folder / "figure1_mean_planning", FORMS)
         written += draw_gaps(found, folder / "figures", FORMS, names)
-        table = [*gap_table(found), "", *gap_table(found, "max"), "", *beside_table(found)]
+        gaps = [line for measure in ("start", "max") for line in (*gap_table(found, measure, names), "")]
+        table = [*gaps, *beside_table(found)]
         yield from table
         yield from _places(folder, table)
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'figures'}"
@@ -81,15 +81,15 @@ class Job:
         """Figures 8 to 10: other draws."""
         folder = self.out / "repeats"
         found = yield from self._results("repeats", self.what.repeats())
-        figure = repeats_figure(found, PLANNED, "Planned as in the authors' recorded results")
+        figure = repeats_figure(found, PLANNED_ALIKE, "Planned as in the authors' recorded results")
         written = save_as(figure, folder / "repeats_mean_planning", FORMS)
         for measure in ("start", "max"):
             figure = repeats_figure(found, "optimistic", f"Planned with the bonus (β = {BETA:g})", measure)
             written += save_as(figure, folder / f"repeats_{measure}", FORMS)
         for seed in self.what.every_draw:
             own = {key: panel for key, panel in found.items() if key[0].endswith(f", draw {seed}")}
-            names = {(world, kernel): label(kernel) for world, kernel in own}
-            figure = gap_figure(own, "optimistic", title=f"Draw {seed}, planned with the bonus", names=names)
+            title = f"Draw {seed}, planned with the bonus"
+            figure = gap_figure(own, "optimistic", title=title, names=_kernels(own))
             written += save_as(figure, folder / "draws" / f"draw_{seed}", FORMS)
         yield from verdict(found)
         yield from _places(folder, [*verdict(found), "", *gap_table(found)])
@@ -100,8 +100,9 @@ class Job:
         yield from complexity_table()
         yield ""
         found = yield from self._results("figure1", self.what.figure1())
-        text = [*complexity_table(), "", *gap_table(found), "", *beside_table(found)]
-        yield from text[text.index("") + 1 :]
+        gaps = [*gap_table(found, names=_kernels(found)), "", *beside_table(found)]
+        yield from gaps
+        text = [*complexity_table(), "", *gaps]
         yield f"\ntable: {_write(self.out / 'table' / 'table.txt', text)}"
 
     def all(self) -> Iterator[str]:
@@ -142,6 +143,11 @@ def perform(name: str, job: Job) -> Iterator[str]:
     if name != "all" and name not in PARTS:
         raise ValueError(f"there is {', '.join(PARTS)} or all to reproduce, got {name!r}")
     return job.all() if name == "all" else PARTS[name](job)
+
+
+def _kernels(found: Lines) -> dict[tuple[str, str], str]:
+    """What the panels of one draw are called."""
+    return {(world, kernel): label(kernel) for world, kernel in found}
 
 
 def _places(folder: Path, table: list[str]) -> Iterator[str]:

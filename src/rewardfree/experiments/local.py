@@ -20,8 +20,8 @@ from rewardfree.progress import progress as shown
 
 #: A unit whose worker dies this often is given up: it may be what kills it.
 ATTEMPTS = 3
-#: glibc's names for: keep freed memory up to so many bytes, and take arrays up to so many from it.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT, _LARGEST = -1, -3, 2**30, 2**25
+#: glibc's names: how much freed memory to keep, and how many arrays to take from the system each by itself.
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
 
 def run_units(
@@ -131,8 +131,8 @@ def _keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return
-    mallopt(_M_TRIM_THRESHOLD, _KEPT)
-    mallopt(_M_MMAP_THRESHOLD, _LARGEST)
+    mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    mallopt(_M_MMAP_MAX, 0)
 
 
 def _end_with_the_parent() -> None:

@@ -103,12 +103,16 @@ class Windows:
         apart = [np.abs(np.arange(1 - n, n)) for n in shape]
         for axis, distance in enumerate(apart):
             quarter = backend.xp.take(quarter, backend.index(distance), axis=axis)
-        self._table = quarter
         self._windows = backend.windows(quarter, shape)  # (first places, window)
         self._size = points.shape[0]
-        places = list(np.unravel_index(np.arange(self._size), shape))
-        self._places = [backend.index(place) for place in places]
-        self._first = [backend.index(n - 1 - place) for n, place in zip(shape, places, strict=True)]
+        places = np.unravel_index(np.arange(self._size), shape)
+        first = [n - 1 - place for n, place in zip(shape, places, strict=True)]
+        self._first = [backend.index(each) for each in first]
+        # Where k(z, z') is in the flat table: what z adds to the index, and what z' adds.
+        self._flat = backend.xp.reshape(quarter, (-1,))
+        wide = [2 * n - 1 for n in shape]
+        self._left = backend.index(np.ravel_multi_index(first, wide))
+        self._right = backend.index(np.ravel_multi_index(places, wide))
         self.diagonal = kernel._at(points)
 
     def __call__(self, indices: Array) -> Array:
@@ -117,11 +121,7 @@ class Windows:
 
     def between(self, left: Array, right: Array) -> Array:
         take = self._backend.take
-        apart = [
-            take(first, left)[:, :, None] + take(places, right)[:, None, :]
-            for first, places in zip(self._first, self._places, strict=True)
-        ]
-        return take(self._table, tuple(apart))
+        return take(self._flat, take(self._left, left)[:, :, None] + take(self._right, right)[:, None, :])
 
 
 def _even_axes(points: Any) -> list[Any] | None:

@@ -16,7 +16,7 @@ from rewardfree.report.gaps import (
     mark_checkpoints,
 )
 from rewardfree.report.labels import label
-from rewardfree.report.style import STYLE, curve_styles, legend_below
+from rewardfree.report.style import STYLE, curve_styles, from_zero, legend_below
 
 #: In the order of the paper's figures.
 ALGORITHMS = ("qiu", "online", "generative", "greedy")
@@ -51,7 +51,8 @@ def betas_figure(panel: Panel, betas: Sequence[float], title: str, measure: str 
             draw_levels(place, panel, measure)
             mark_checkpoints(place, panel, "samples")
             place.set(title=label(algorithm), xlabel="samples per step")
-        axes[0].set(ylabel=MEASURES[measure], ylim=(0, None))
+        axes[0].set(ylabel=MEASURES[measure])
+        from_zero(axes[:1])
         legend_below(figure, axes, columns=7)
         figure.suptitle(f"{title}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
     return figure

@@ -28,13 +28,13 @@ def functions_figure(states: Any, actions: Any, reward: Any, law: Any, title: st
             axis.fill_between(states, law[s, a], color=COLOURS[0], alpha=0.15, linewidth=0)
             axis.plot(states, law[s, a], color=COLOURS[0])
             axis.axhline(1.0 / len(states), color="#999999", linestyle=":", linewidth=1.0)
-            axis.set(title=f"P(s' | s = {states[s]:.4g}, a = {actions[a]:.4g})", ylim=(0, None))
+            axis.set(title=f"P(s' | s = {states[s]:.4g}, a = {actions[a]:.4g})")
+        axes[0, 0].set_ylim(bottom=0.0)
         for axis in axes[1]:
             axis.set_xlabel("next state s'")
         for axis in axes[:, 0]:
             axis.set_ylabel("probability")
-        parts[1].suptitle("dotted: every next state equally likely", fontsize=8, y=0.03)
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(f"{title}; dotted: every next state equally likely", fontsize=10)
     return figure
 
 

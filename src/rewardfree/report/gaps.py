@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from rewardfree.report.labels import label
-from rewardfree.report.style import LEVELS, STYLE, curve_styles, legend_below, save
+from rewardfree.report.style import LEVELS, STYLE, curve_styles, from_zero, legend_below, save
 
 #: What a curve can be drawn against: the column of a record, and its label.
 AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environment steps"}
@@ -58,6 +58,8 @@ Panel: TypeAlias = dict[tuple[str, str], Line]
 Lines: TypeAlias = dict[tuple[str, str], Panel]
 #: Which planner's lines to draw: one for all, or one for each strategy; lines of others are left out.
 Planned: TypeAlias = str | Mapping[str, str]
+#: What panels are called, if not by their worlds and models.
+Names: TypeAlias = Mapping[tuple[str, str], str]
 
 
 def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
@@ -88,13 +90,13 @@ def levels(panel: Panel) -> dict[str, Line]:
     return {planner: line for (_, planner), line in panel.items() if line.level}
 
 
-def gap_table(found: Lines, measure: str = "start") -> Iterator[str]:
+def gap_table(found: Lines, measure: str = "start", names: Names | None = None) -> Iterator[str]:
     """The lines of a table: mean, half-width of its interval, and standard deviation across runs."""
     yield f"{MEASURES[measure]}: mean +- {CONFIDENCE:.0%} interval (standard deviation across runs)"
-    for (world, model), panel in found.items():
+    for key, panel in found.items():
         sizes = checkpoints(panel)
         yield ""
-        yield f"{world}, {model}".ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
+        yield _named(key, names).ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
         for (strategy, planner), line in panel.items():
             name = f"  {strategy + ', ' + planner:32s}"
             if line.level:
@@ -103,6 +105,11 @@ def gap_table(found: Lines, measure: str = "start") -> Iterator[str]:
             cells = dict(zip(line.cost["samples"].astype(int).tolist(), _cells(line, measure), strict=True))
             row = "".join(f"{cells.get(n, ''):>24s}" for n in sizes)
             yield f"{name}{row}   {line.runs} run{'s' * (line.runs > 1)}"
+
+
+def _named(key: tuple[str, str], names: Names | None) -> str:
+    """What a panel is called: its world, and its model if that has another name."""
+    return names[key] if names is not None else ", ".join(dict.fromkeys(key))
 
 
 def _cells(line: Line, measure: str) -> list[str]:
@@ -128,7 +135,7 @@ def gap_figure(
     axis: str = "samples",
     measure: str = "start",
     title: str | None = None,
-    names: Mapping[tuple[str, str], str] | None = None,
+    names: Names | None = None,
 ) -> Any:
     """A panel for each world and model: the mean gap of every strategy, and its interval as a band.
 
@@ -147,10 +154,10 @@ def gap_figure(
                 if line.cost[axis].all():  # a generative model has no episodes
                     draw_line(place, line, axis, measure, strategy, styles[strategy])
             draw_levels(place, panel, measure)
-            own = key[0] if key[0] == key[1] else ", ".join(key)
-            place.set(title=own if names is None else names[key], xlabel=AXES[axis])
+            place.set(title=_named(key, names), xlabel=AXES[axis])
             mark_checkpoints(place, panel, axis)
-        axes[0].set(ylabel=MEASURES[measure], ylim=(0, None))
+        axes[0].set(ylabel=MEASURES[measure])
+        from_zero(axes[:1])
         legend_below(figure, axes)
         how = planned if isinstance(planned, str) else "mean, Qiu et al. with the bonus"
         text = title or f"Planned with {how}"
@@ -187,9 +194,7 @@ def check_forms(forms: Sequence[str]) -> None:
             raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
 
 
-def draw_gaps(
-    found: Lines, folder: Path, forms: Sequence[str], names: Mapping[tuple[str, str], str] | None = None
-) -> list[Path]:
+def draw_gaps(found: Lines, folder: Path, forms: Sequence[str], names: Names | None = None) -> list[Path]:
     """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
     check_forms(forms)
     planners = dict.fromkeys(

@@ -19,8 +19,8 @@ from rewardfree.report.gaps import (
     planned_lines,
 )
 from rewardfree.report.labels import label
-from rewardfree.report.recorded import PLANNED, Recorded, recorded
-from rewardfree.report.style import COLOURS, LEVELS, STYLE, curve_styles, legend_below
+from rewardfree.report.recorded import PLANNED, PLANNED_ALIKE, Recorded, recorded
+from rewardfree.report.style import COLOURS, LEVELS, STYLE, curve_styles, from_zero, legend_below
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +87,16 @@ def repeats_figure(found: Lines, planned: Planned, title: str, measure: str = "s
                     view["uniform"].samples, middle, label="Uniformly random data, median draw", **style
                 )
             _draw_median_levels(place, kernels[kernel], measure)
-            if planned == PLANNED and measure == "start":
+            if planned == PLANNED_ALIKE and measure == "start":
                 _draw_recorded(place, recorded().get((kernel, name), {}), checkpoints(kernels[kernel][0]))
             mark_checkpoints(place, kernels[kernel][0], "samples")
-            place.set(ylim=(0, None))
             if row == 0:
                 place.set(title=label(kernel))
             if row == len(names) - 1:
                 place.set(xlabel="samples per step")
             if column == 0:
                 place.set(ylabel=MEASURES[measure])
+        from_zero(grid[:, 0])
         legend_below(figure, grid.flat)
         count = max(len(panels) for panels in kernels.values())
         figure.suptitle(f"{title}: {count} draws of r and P, their range shaded", fontsize=10)
@@ -159,6 +159,6 @@ def verdict(found: Lines) -> Iterator[str]:
         return
     expected = (most - 1) / (most + 1)
     yield (
-        f"  in all {inside} of {total} ({inside / total:.0%}); one more draw like our {most} would lie inside "
+        f"  in all {inside} of {total} ({inside / total:.0%}); one more draw like our {most} lies inside "
         f"their range at {expected:.0%} of the checkpoints"
     )

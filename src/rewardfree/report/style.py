@@ -55,6 +55,13 @@ def legend_below(figure: Any, axes: Iterable[Any], columns: int = 3) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 
+def from_zero(places: Iterable[Any]) -> None:
+    """Let the vertical axis begin just below 0, so that a line at 0 is not lost in the frame."""
+    for place in places:
+        top = place.get_ylim()[1]
+        place.set_ylim(-0.025 * top, top)
+
+
 def save(figure: Any, path: Path) -> None:
     """Write the figure; without a date in it, the same figure is the same bytes."""
     import matplotlib as mpl
