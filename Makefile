@@ -7,9 +7,10 @@ QUICK ?=
 # The Python that has torch (and a GPU): `make test-gpu TORCH_PYTHON=python3` on a machine with its own.
 TORCH_PYTHON ?= $(VENV)/python
 
-.PHONY: help install demo test test-gpu lint bench lock clean
+.PHONY: help install demo reproduce test test-gpu lint bench lock clean
 
 help:
+	@echo "make reproduce the paper's Figure 1: results, table and figures (QUICK=1: seconds, for a look)"
 	@echo "make demo      where to look first, and one exploration that serves three rewards"
 	@echo "make test      the test suite"
 	@echo "make lint      ruff and mypy --strict"
@@ -22,6 +23,9 @@ install:
 
 demo: install
 	@$(VENV)/rewardfree demo --out $(OUT)/demo $(if $(QUICK),--quick)
+
+reproduce: install
+	@$(VENV)/rewardfree reproduce figure1 --out $(OUT)/reproduce $(if $(QUICK),--quick)
 
 test: install
 	@$(VENV)/python -m pytest -n $(JOBS) -m "not torch"

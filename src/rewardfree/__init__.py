@@ -1,7 +1,16 @@
 """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
 
 from rewardfree.data import Transitions
-from rewardfree.evaluation import Description, Gap, describe, gap, optimal_value, policy_value
+from rewardfree.evaluation import (
+    Description,
+    Gap,
+    describe,
+    gap,
+    myopic_gap,
+    optimal_value,
+    policy_value,
+    random_gap,
+)
 from rewardfree.experiments import Curve, learning_curves
 from rewardfree.kernels import (
     Delta,
@@ -67,6 +76,7 @@ __all__ = [
     "explore_many",
     "gap",
     "learning_curves",
+    "myopic_gap",
     "one_blas_thread",
     "optimal_value",
     "plan",
@@ -74,6 +84,7 @@ __all__ = [
     "plan_runs",
     "policy_value",
     "query_plan",
+    "random_gap",
     "rkhs_world",
     "sharpened_world",
     "uncertainty_path",
