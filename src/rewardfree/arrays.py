@@ -136,3 +136,11 @@ def count(value: Any, name: str, at_least: int = 1) -> int:
     if whole != value or isinstance(value, bool) or whole < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
     return whole
+
+
+def probability(value: Any, name: str) -> float:
+    """`value` as a float strictly between 0 and 1."""
+    number = as_number(value, name)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}")
+    return number

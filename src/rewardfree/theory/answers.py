@@ -1,0 +1,345 @@
+"""What the theory says about one problem, with its readings, and a plain word when it is vacuous."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import count, non_negative, positive, probability
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.theory import complexity, gain, rates, width
+from rewardfree.theory.result import Result
+from rewardfree.theory.spectrum import (
+    Decay,
+    Spectrum,
+    agreement,
+    fit_decay,
+    gauss_legendre,
+    known_exponent,
+    mercer_spectrum,
+)
+
+#: The candidates on which Gamma is computed: a grid of at most so many points of [0,1]^d.
+MOST_CANDIDATES = 10_000
+#: Greedy queries behind the extrapolation of Gamma, and the rank behind its bound.
+QUERIES, RANK = 640, 400
+_NORMS = "||[PV]|| <= B1 = {:g}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kernel on [0,1]^dim, a horizon and an accuracy. B1 bounds ||[PV]||, B2 bounds ||V||; H by default."""
+
+    kernel: Kernel
+    dim: int = 2
+    horizon: int = 10
+    epsilon: float = 0.5
+    delta: float = 0.1
+    ridge: float = 0.5
+    samples: int = 160  # n at which widths and gains are given
+    points: int | None = None  # |Z|; 100^dim by default
+    states: int = 100  # S, for bounds over every V
+    B1: float | None = None
+    B2: float | None = None
+    value_kernel: Kernel | None = None  # k_psi on the states; the same kernel by default
+    state_dim: int = 1
+
+    def __post_init__(self) -> None:
+        as_kernel(self.kernel)
+        for name, least in (("dim", 1), ("horizon", 1), ("samples", 1), ("states", 2), ("state_dim", 1)):
+            count(getattr(self, name), name, at_least=least)
+        positive(self.epsilon, "epsilon")
+        probability(self.delta, "delta")
+        positive(self.ridge, "ridge")
+        for name in ("B1", "B2"):
+            if getattr(self, name) is not None:
+                non_negative(getattr(self, name), name)
+        if self.points is not None:
+            count(self.points, "points")
+        prior = float(np.max(self.kernel.diag(self.candidates[:1000])))
+        if prior > 1.0 + 1e-12:
+            raise ValueError(f"the theorems need k(z,z) <= 1, got {prior:g}: scale the kernel down")
+
+    @property
+    def size(self) -> int:
+        """|Z|."""
+        return 100**self.dim if self.points is None else self.points
+
+    @property
+    def norm(self) -> float:
+        return float(self.horizon) if self.B1 is None else self.B1
+
+    @property
+    def value_norm(self) -> float:
+        return float(self.horizon) if self.B2 is None else self.B2
+
+    @property
+    def steps(self) -> int:
+        """How many regressions matter: V_{H+1} = 0, so the last step's does not."""
+        return max(self.horizon - 1, 1)
+
+    @cached_property
+    def candidates(self) -> Any:
+        """An even grid of [0,1]^d, of |Z| points or as many as are practical."""
+        side = max(2, round(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim)))
+        axes = [np.linspace(0.0, 1.0, side)] * self.dim
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dim)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        return mercer_spectrum(self.kernel, gauss_legendre(self.dim))
+
+    @cached_property
+    def value_spectrum(self) -> Spectrum:
+        return mercer_spectrum(self.value_kernel or self.kernel, gauss_legendre(self.state_dim))
+
+    @cached_property
+    def greedy(self) -> gain.GreedyGain:
+        return gain.greedy_gain(self.kernel, self.candidates, self.ridge, max(QUERIES, self.samples))
+
+    @cached_property
+    def low_rank(self) -> gain.Law:
+        residuals = gain.residual_diagonal(self.kernel, self.candidates, RANK)
+        return gain.low_rank_law(residuals, self.ridge, len(self.candidates))
+
+    def laws(self) -> dict[str, gain.Law]:
+        """Ways to continue Gamma beyond what was computed."""
+        found = {"low-rank bound": self.low_rank}
+        p = known_exponent(self.kernel, self.dim)
+        if p is not None:
+            text = "log(n)^(d+1)" if math.isinf(p) else f"n^(1/p), p = {p:g}"
+            found = {
+                f"rate {text}, through I_{self.greedy.n}": gain.rate_law(self.greedy, p, self.dim),
+                **found,
+            }
+        return found
+
+    def gain_at(self, n: int) -> gain.GreedyGain:
+        """The greedy gain of n queries."""
+        return gain.GreedyGain(self.ridge, self.greedy.gains[: n + 1], self.greedy.largest[: n + 1])
+
+
+def widths(problem: Problem) -> list[Result]:
+    """Every width b after n samples."""
+    B1, B2, R, ridge, n = (
+        problem.norm, problem.value_norm, float(problem.horizon), problem.ridge, problem.samples,
+    )  # fmt: skip
+    delta, each = problem.delta, problem.delta / (problem.size * problem.steps)
+    I_n = float(problem.greedy.gains[n])
+    spectrum, first = problem.value_spectrum, (_NORMS.format(B1), f"||V|| <= B2 = {B2:g}", "|psi| <= psi_max")
+    fixed = (_NORMS.format(B1), "reward and ridge fixed before the data", "a stream of its own for each step")
+    found = []
+    for label, d, where in (
+        ("one z", delta, "one z"),
+        ("all of Z", each, f"{problem.size} z, {problem.steps} steps"),
+    ):
+        for reading, formula in (
+            ("printed", width.theorem_1_printed),
+            ("corrected", width.theorem_1_corrected),
+            ("tight", width.theorem_1_tight),
+        ):
+            own = formula(spectrum, B1, B2, ridge, n, d)
+            found.append(
+                _width(
+                    problem,
+                    f"Theorem 1, {label}",
+                    f"{reading}, M = {own.eigenfunctions}",
+                    own.b,
+                    (*first, where),
+                )
+            )
+    free = width.spectrum_free(B1, B2, 1.0, ridge, each).b
+    found.append(_width(problem, "spectrum-free, all of Z", "McDiarmid", free, first[:2]))
+    args = (B1, R, ridge, problem.size, problem.steps, delta)
+    for reading, joined in (("sum form", False), ("root form", True)):
+        b = width.generative_width(*args, joined=joined).b
+        found.append(_width(problem, "generative data, one reward", reading, b, fixed))
+    found += _continuous(problem, fixed)
+    every = width.every_reward_width(B1, R, ridge, problem.size, problem.states, problem.steps, delta).b
+    found.append(_width(problem, "independent data, every reward", "corners of [0,H]^S", every, fixed[:1]))
+    adaptive = width.adaptive_width(B1, R, ridge, I_n, problem.states, problem.steps, delta).b
+    found.append(
+        _width(problem, "adaptive data, every reward", "self-normalised, realised I_n", adaptive, fixed[:1])
+    )
+    qiu = width.self_normalised_width(B1, R, ridge, gain.greedy_upper(problem.gain_at(n)), delta).b
+    found.append(
+        _width(problem, "adaptive data, one V (Qiu et al.)", "self-normalised, Gamma(n)", qiu, fixed[:1])
+    )
+    return found
+
+
+def _continuous(problem: Problem, assumptions: tuple[str, ...]) -> list[Result]:
+    """Corollary 1 on a net that is as fine as the paper's: functions move by about 1/n between its points."""
+    radius = float(np.min(np.asarray(getattr(problem.kernel, "lengthscale", 1.0)))) / problem.samples
+    name, n = "Corollary 1, all of [0,1]^d", problem.samples
+    try:
+        change = width.kernel_change(problem.kernel, radius)
+    except ValueError as error:
+        return [Result(name, "net", None, assumptions, True, str(error))]
+    own = width.continuous_width(
+        problem.norm, float(problem.horizon), problem.ridge, n, problem.dim, problem.steps, problem.delta,
+        radius, change,
+    )  # fmt: skip
+    found = _width(problem, name, f"net of radius {radius:.2g}", own.b, assumptions)
+    return [
+        replace(found, sentence=f"{found.sentence}; adds {own.b * own.change + own.slack:.3g} everywhere")
+    ]
+
+
+def _width(problem: Problem, name: str, reading: str, b: float, assumptions: tuple[str, ...]) -> Result:
+    """Vacuous: not even a point at which all n samples were taken is known better than [0, H]."""
+    least = math.sqrt(problem.ridge / (problem.ridge + problem.samples))
+    vacuous = b * least >= problem.horizon
+    needed = problem.horizon / b if b > 0 else math.inf
+    sentence = (
+        f"vacuous after {problem.samples} samples: it would need sigma below {needed:.3g}, and no point "
+        f"can have less than {least:.3g}"
+        if vacuous
+        else f"says something where sigma is below {needed:.3g}"
+    )
+    return Result(name, reading, b, assumptions, vacuous, sentence)
+
+
+def gains(problem: Problem) -> list[Result]:
+    """Information gain after n samples, from below and from above, and how it grows."""
+    n, greedy = problem.samples, problem.gain_at(problem.samples)
+    about = (
+        f"{len(problem.candidates)} candidates on a grid of [0,1]^{problem.dim}",
+        f"ridge = {problem.ridge:g}",
+    )
+    spectral = gain.spectral_law(problem.spectrum, problem.ridge)(n)
+    upper = min(gain.greedy_upper(greedy), gain.variance_upper(problem.greedy, n), problem.low_rank(n))
+    potential = gain.potential_bound(upper, problem.ridge)
+    most = 0.5 * n * math.log1p(1.0 / problem.ridge)
+    rows = [
+        ("greedy I_n", "Alg 2's own queries", float(greedy.gains[-1]), "at most Gamma(n); what Alg 2 gains"),
+        ("Gamma(n) at most", "greedy/(1 - (1-1/n)^n)", gain.greedy_upper(greedy), "by submodularity"),
+        ("Gamma(n) at most", "variance after j queries", gain.variance_upper(problem.greedy, n), "best j"),
+        ("Gamma(n) at most", "pivoted Cholesky", problem.low_rank(n), "best rank"),
+        ("Gamma(n) at most", "Mercer spectrum", spectral, "with psi_max as estimated on the nodes"),
+        ("sum of sigma^2 at most", "elliptical potential", potential, "needs k(z,z) <= 1"),
+    ]  # fmt: skip
+    found = [
+        Result(name, reading, value, about, name.startswith("Gamma") and value >= most, sentence)
+        for name, reading, value, sentence in rows
+    ]
+    growth, p = gain.fit_growth(problem.greedy), known_exponent(problem.kernel, problem.dim)
+    theory = "" if p is None else f"; theory: {0.0 if math.isinf(p) else 1.0 / p:.3g} up to logarithms"
+    fit = f"n^{growth.exponent:.3g} fits the upper half of {problem.greedy.n} greedy queries"
+    sentence = f"{fit} (R^2 {growth.r_squared:.4f}){theory}"
+    found.append(Result("growth exponent", "fitted", growth.exponent, about, False, sentence))
+    return found
+
+
+def spectra(problem: Problem) -> list[Result]:
+    """The Mercer spectrum under the uniform measure on [0,1]^d."""
+    fine = problem.spectrum
+    coarse = mercer_spectrum(
+        problem.kernel, gauss_legendre(problem.dim, max(2, _nodes(problem.dim) * 3 // 4))
+    )
+    trusted = agreement(fine, coarse)
+    about = (f"uniform measure on [0,1]^{problem.dim}", f"{_nodes(problem.dim)} Gauss-Legendre nodes an axis")
+    found = [
+        Result(f"lambda_{m}", "Nystrom", float(fine.eigenvalues[m - 1]), about, False, _trust(m, trusted))
+        for m in (1, 2, 5, 10, 20, 50, 100, 200)
+        if m <= len(fine.eigenvalues)
+    ]
+    found.append(Result("sum of all", "integral of k(z,z)", fine.trace, about, False, "exact"))
+    psi = fine.psi_max(max(trusted, 1))
+    found.append(
+        Result("psi_max", f"first {trusted} eigenfunctions", psi, about, False, "from below, on the nodes")
+    )
+    found.append(
+        Result(
+            "trusted eigenvalues",
+            "2% between two rules",
+            float(trusted),
+            about,
+            False,
+            "the rest is the rule's",
+        )
+    )
+    if trusted >= 8:
+        law = fit_decay(fine.eigenvalues[:trusted], problem.dim)
+        found.append(Result("eigendecay", law.kind, law.rate, about, False, _law_text(law)))
+    p = known_exponent(problem.kernel, problem.dim)
+    if p is not None:
+        text = (
+            "exponential: faster than any power"
+            if math.isinf(p)
+            else "lambda_m ~ m^-p, p = 1 + 2 nu/d, for large m"
+        )
+        found.append(Result("eigendecay p", "known", None if math.isinf(p) else p, about, False, text))
+    return found
+
+
+def _nodes(dim: int) -> int:
+    return len(gauss_legendre(dim).nodes[0])
+
+
+def _trust(m: int, trusted: int) -> str:
+    return "two rules agree to 2%" if m <= trusted else "NOT converged: two rules differ by more than 2%"
+
+
+def _law_text(law: Decay) -> str:
+    form = f"m^-{law.rate:.3g}" if law.kind == "polynomial" else f"exp(-{law.rate:.3g} m^(1/d))"
+    return f"{form} fits lambda_{law.first} to lambda_{law.last} with R^2 {law.r_squared:.4f}"
+
+
+def complexities(problem: Problem) -> list[Result]:
+    """The smallest N of Theorems 2 and 3, for the width of generative data and each law of Gamma."""
+    H, eps, ridge, delta = problem.horizon, problem.epsilon, problem.ridge, problem.delta
+    args = (problem.norm, float(H), ridge, problem.size, problem.steps, delta)
+    b = width.generative_width(*args, joined=False).b
+    found = []
+    for law_name, law in problem.laws().items():
+        about = (f"b = {b:.3g} (B1 = {problem.norm:g}, sum form)", f"delta = {delta:g}", f"Gamma: {law_name}")
+        n = complexity.theorem_2_samples(b, law, H, ridge, eps)
+        found.append(_samples(problem, "Theorem 2, N per step", "printed", n, about, online=False))
+        for reading in ("printed", "corrected", "repaired"):
+            n = complexity.theorem_3_samples(reading, b, law, H, ridge, eps, delta)
+            found.append(_samples(problem, "Theorem 3, N per step", reading, n, about, online=True))
+    return found
+
+
+def _samples(
+    problem: Problem, name: str, reading: str, n: int | None, about: tuple[str, ...], online: bool
+) -> Result:
+    if n is None:
+        return Result(name, reading, None, about, True, "no N satisfies it")
+    H = problem.horizon
+    episodes, steps = (n * H, n * H * (H + 1) // 2) if online else (n, n * H)
+    word = "episodes" if online else "rounds of H queries"
+    vacuous = n > 1e6 or problem.epsilon >= H
+    said = f"{episodes:.3g} {word}, {steps:.3g} environment steps"
+    if problem.epsilon >= H:
+        said += "; epsilon is no smaller than H, so every policy would do"
+    elif vacuous:
+        said += "; vacuous in practice: the paper's own experiments use 160"
+    warning = {"printed": "", "corrected": "; its step 10b bounds points that Alg 3 discards", "repaired": ""}
+    return Result(name, reading, float(n), about, vacuous, said + (warning[reading] if online else ""))
+
+
+def table_1(problem: Problem) -> list[Result]:
+    """Table 1 as numbers, with every constant set to 1."""
+    p = known_exponent(problem.kernel, problem.dim)
+    fitted = p is None
+    if p is None:
+        p = fit_decay(problem.spectrum.eigenvalues, problem.dim, "polynomial").rate
+    actions = max(1, round(problem.size / problem.states))
+    own = rates.Rates(problem.horizon, problem.epsilon, problem.states, actions, problem.dim, problem.dim, p)
+    about = (
+        "constants set to 1",
+        f"p = {p:g}{' (fitted)' if fitted else ''}",
+        f"S = {problem.states}, A = {actions}",
+    )
+    found = []
+    for setting, value in own.table().items():
+        who, formula = rates.PRINTED[setting]
+        sentence = "does not apply to this kernel" if value is None else f"{who}: {formula}"
+        found.append(Result(setting, "printed", value, about, value is None or value > 1e6, sentence))
+    return found

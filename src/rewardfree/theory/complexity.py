@@ -1,0 +1,111 @@
+"""Sample complexities: the smallest N for which a theorem promises epsilon, by bisection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from rewardfree.arrays import count, non_negative, positive, probability
+from rewardfree.theory.gain import Law
+
+#: Beyond this nobody counts samples: "no N" is said instead.
+MOST = 10**40
+
+
+def uncertainty_rate(n: float, gain: float, ridge: float) -> float:
+    """sqrt(2 Gamma/(N log(1 + 1/ridge))): the mean of sigma at N queries is at most this (k(z,z) <= 1)."""
+    return math.sqrt(2.0 * gain / (n * math.log1p(1.0 / ridge)))
+
+
+def theorem_2_gap(n: float, b: float, gain: float, horizon: int, ridge: float) -> float:
+    """2 H b sqrt(2 Gamma/(N log(1+1/ridge))) + 4 b H/sqrt(N) + 4 H/N: the gap with a generative model."""
+    H = horizon
+    return 2.0 * H * b * uncertainty_rate(n, gain, ridge) + 4.0 * b * H / math.sqrt(n) + 4.0 * H / n
+
+
+def theorem_3_printed_gap(n: float, b: float, gain: float, horizon: int, ridge: float, delta: float) -> float:
+    """3H(H+1) b rate + 8bH(H+1)/sqrt(N) + 4H(H+1)(log N + 1)/N + 2H sqrt(N (H+1) log(2/delta))."""
+    H = horizon
+    last = 2.0 * H * math.sqrt(n * (H + 1) * math.log(2.0 / delta))
+    return _online_terms(n, b, gain, H, ridge) + last
+
+
+def theorem_3_corrected_gap(
+    n: float, b: float, gain: float, horizon: int, ridge: float, delta: float
+) -> float:
+    """Its last term 4H sqrt(H(H+1) log(2/delta)/N), and the planning slack 4bH/sqrt(N) + 4H/N.
+
+    Two martingales of N H(H+1)/2 differences within H, times the 2/N that the sum over rounds carries.
+    """
+    H = horizon
+    last = 4.0 * H * math.sqrt(H * (H + 1) * math.log(2.0 / delta) / n)
+    return _online_terms(n, b, gain, H, ridge) + last + 4.0 * b * H / math.sqrt(n) + 4.0 * H / n
+
+
+def theorem_3_repaired_gap(
+    n: float, b: float, gain: float, horizon: int, ridge: float, delta: float
+) -> float:
+    """b (3^(H-1) - 1) [sqrt(2 Gamma/(N log(1+1/ridge))) + sqrt(log(H/delta)/(2N))], from a fixed start.
+
+    Only points that Alg 3 keeps enter: what can be reached at step h is at most what the episode for h
+    reached, plus twice what can be reached at every step before it.
+    """
+    grows = 3.0 ** (horizon - 1) - 1.0 if horizon < 600 else math.inf
+    noise = math.sqrt(math.log(horizon / delta) / (2.0 * n))
+    return b * grows * (uncertainty_rate(n, gain, ridge) + noise)
+
+
+def _online_terms(n: float, b: float, gain: float, H: int, ridge: float) -> float:
+    pairs = H * (H + 1)
+    return (
+        3.0 * pairs * b * uncertainty_rate(n, gain, ridge)
+        + 8.0 * b * pairs / math.sqrt(n)
+        + 4.0 * pairs * (math.log(n) + 1.0) / n
+    )
+
+
+def smallest_n(gap: Callable[[float], float], epsilon: float) -> int | None:
+    """The smallest N with gap(N) <= epsilon, for a gap that falls; None if there is none below MOST."""
+    positive(epsilon, "epsilon")
+    high = 1
+    while not gap(high) <= epsilon:
+        high *= 2
+        if high > MOST:
+            return None
+    low = high // 2  # fails, or is 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if gap(middle) <= epsilon else (middle, high)
+    return high
+
+
+def theorem_2_samples(b: float, gain: Law, horizon: int, ridge: float, epsilon: float) -> int | None:
+    """N0 of Theorem 2: samples per step with a generative model."""
+    b, horizon, ridge = _checked(b, horizon, ridge)
+    return smallest_n(lambda n: theorem_2_gap(n, b, gain(n), horizon, ridge), epsilon)
+
+
+def theorem_3_samples(
+    reading: str, b: float, gain: Law, horizon: int, ridge: float, epsilon: float, delta: float
+) -> int | None:
+    """N0 of Theorem 3 as `printed` (which no N satisfies for epsilon <= H), `corrected` or `repaired`."""
+    b, horizon, ridge = _checked(b, horizon, ridge)
+    delta, epsilon = probability(delta, "delta"), positive(epsilon, "epsilon")
+    gaps = {
+        "printed": theorem_3_printed_gap,
+        "corrected": theorem_3_corrected_gap,
+        "repaired": theorem_3_repaired_gap,
+    }
+    if reading not in gaps:
+        raise ValueError(f"reading must be one of {', '.join(gaps)}, got {reading!r}")
+    own = gaps[reading]
+    if reading != "printed":
+        return smallest_n(lambda n: own(n, b, gain(n), horizon, ridge, delta), epsilon)
+    # Its last term grows with N, so no N beyond this one can do; the others fall, so they must be tried.
+    last = int((epsilon / (2.0 * horizon)) ** 2 / ((horizon + 1) * math.log(2.0 / delta)))
+    tried = (n for n in range(1, last + 1) if own(n, b, gain(n), horizon, ridge, delta) <= epsilon)
+    return next(tried, None)
+
+
+def _checked(b: float, horizon: int, ridge: float) -> tuple[float, int, float]:
+    return non_negative(b, "b"), count(horizon, "horizon"), positive(ridge, "ridge")

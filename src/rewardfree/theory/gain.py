@@ -1,0 +1,170 @@
+"""Maximal information gain Gamma(n) = sup 1/2 logdet(I + K_n/ridge): greedy values, and bounds from above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rewardfree.arrays import as_points, count, non_negative, positive, to_numpy
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior import Lattice
+from rewardfree.theory.spectrum import Spectrum
+from rewardfree.threads import one_blas_thread
+
+#: An upper bound on Gamma as a function of n.
+Law: TypeAlias = Callable[[float], float]
+#: A residual diagonal below this fraction of the prior is rounding, and counts as it.
+ROUNDING = 1e-14
+
+
+def information_gain(kernel: Kernel, points: Any, ridge: float) -> float:
+    """1/2 logdet(I + K/ridge) of some points, repetitions allowed."""
+    points = as_points(points, "points")
+    matrix = as_kernel(kernel)(points) / positive(ridge, "ridge") + np.eye(len(points))
+    return 0.5 * float(np.linalg.slogdet(matrix)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyGain:
+    """What greedily chosen queries gain: maximal variance is maximal gain, so this is Alg 2's own list."""
+
+    ridge: float
+    gains: Any  # (n+1,) I_0 .. I_n
+    largest: Any  # (n+1,) the largest sigma^2 over the candidates after 0..n queries
+
+    @property
+    def n(self) -> int:
+        return len(self.gains) - 1
+
+
+def greedy_gain(kernel: Kernel, candidates: Any, ridge: float, n: int) -> GreedyGain:
+    """n queries, each where sigma is largest; the gain of a query is 1/2 log(1 + sigma^2/ridge)."""
+    n, ridge = count(n, "n", at_least=0), positive(ridge, "ridge")
+    lattice = Lattice(kernel, as_points(candidates, "candidates"), ridge=ridge, capacity=max(n, 1))
+    gains, largest = [0.0], []
+    with one_blas_thread():
+        for i in range(n + 1):
+            variance = to_numpy(lattice.std())[0] ** 2
+            where = int(variance.argmax())
+            largest.append(float(variance[where]))
+            if i < n:
+                gains.append(gains[-1] + 0.5 * math.log1p(largest[-1] / ridge))
+                lattice.append(None, [where])
+    return GreedyGain(ridge, np.array(gains), np.array(largest))
+
+
+def greedy_upper(greedy: GreedyGain) -> float:
+    """I_n / (1 - (1 - 1/n)^n) >= Gamma(n): the gain is submodular, so greedy has that share of the best."""
+    n = greedy.n
+    return (
+        0.0
+        if n == 0
+        else float(greedy.gains[n]) / -math.expm1(n * math.log1p(-1.0 / n) if n > 1 else -math.inf)
+    )
+
+
+def variance_upper(greedy: GreedyGain, n: float) -> float:
+    """min_j I_j + (n/2) log(1 + max sigma_j^2/ridge): n queries after the first j gain at most that each."""
+    n = non_negative(n, "n")
+    return float((greedy.gains + 0.5 * n * np.log1p(greedy.largest / greedy.ridge)).min())
+
+
+def residual_diagonal(kernel: Kernel, candidates: Any, rank: int) -> Any:
+    """(rank+1,) the largest residual k(z,z) - q(z,z) after the pivoted Cholesky factor of rank 0, 1, ..."""
+    points, kernel = as_points(candidates, "candidates"), as_kernel(kernel)
+    rank = min(count(rank, "rank", at_least=0), len(points))
+    left = np.asarray(kernel.diag(points), float).copy()
+    factor, found = np.zeros((rank, len(points))), [left.max()]
+    floor = ROUNDING * found[0]
+    with one_blas_thread():
+        for i in range(rank):
+            pivot = int(left.argmax())
+            if left[pivot] <= floor:
+                break
+            row = kernel.between(points[pivot : pivot + 1], points)[0] - factor[:i, pivot] @ factor[:i]
+            factor[i] = row / math.sqrt(left[pivot])
+            left = np.maximum(left - factor[i] ** 2, 0.0)
+            found.append(left.max())
+    return np.maximum(np.array(found), floor)
+
+
+def low_rank_law(residuals: Any, ridge: float, points: int | None = None) -> Law:
+    """Gamma(n) <= min_D (D/2) log(1 + n k/(ridge D)) + n d_D/(2 ridge), d_D the residual of rank D, k = d_0.
+
+    K_n is a part of rank D and trace at most n k, and a rest whose diagonal is at most d_D: logdet(I + A + B)
+    <= logdet(I + A) + tr B. Of `points` candidates, D = points leaves no rest, so this serves any n.
+    """
+    ridge, residuals = positive(ridge, "ridge"), np.asarray(residuals, float)
+    ranks = np.arange(len(residuals), dtype=float)
+    if points is not None:
+        ranks, residuals = np.append(ranks, count(points, "points")), np.append(residuals, 0.0)
+    prior = float(residuals[0])
+
+    def law(n: float) -> float:
+        share = np.divide(n * prior / ridge, ranks, out=np.zeros_like(ranks), where=ranks > 0)
+        return float((0.5 * ranks * np.log1p(share) + 0.5 * n * residuals / ridge).min())
+
+    return law
+
+
+def rate_law(greedy: GreedyGain, p: float, dim: int) -> Law:
+    """Gamma(n) = c n^(1/p) log(1+n)^(1-1/p), through the last greedy value: the growth that theory states.
+
+    For eigenvalues m^-p; for exponential ones (p infinite) c log(1+n)^(d+1). An extrapolation, not a bound.
+    """
+    if greedy.n == 0 or not p > 1.0:
+        raise ValueError(f"a rate needs queries and p > 1, got {greedy.n} queries and p = {p:g}")
+    last, logs = float(greedy.gains[-1]), count(dim, "dim") + 1.0 if math.isinf(p) else 1.0 - 1.0 / p
+
+    def shape(n: float) -> float:
+        return float(n ** (1.0 / p) * math.log1p(n) ** logs)
+
+    return lambda n: last * shape(n) / shape(greedy.n)
+
+
+def spectral_law(spectrum: Spectrum, ridge: float, prior: float = 1.0) -> Law:
+    """Gamma(n) <= min_D (D/2) log(1 + n k/(ridge D)) + n psi_max^2 (sum of eigenvalues after D)/(2 ridge).
+
+    The rest of the kernel after D eigenfunctions is at most psi_max^2 times the tail, if |psi_m| <= psi_max
+    for all m; psi_max here is an estimate from the nodes, so this is a bound as good as that estimate.
+    """
+    ridge, k = positive(ridge, "ridge"), positive(prior, "prior")
+    ranks = np.arange(1, len(spectrum.eigenvalues) + 1, dtype=float)
+    tails = np.maximum(spectrum.trace - np.cumsum(spectrum.eigenvalues), 0.0)
+    rest = np.minimum(spectrum.psi_max(len(ranks)) ** 2 * tails, k)
+
+    def law(n: float) -> float:
+        return float((0.5 * ranks * np.log1p(n * k / (ridge * ranks)) + 0.5 * n * rest / ridge).min())
+
+    return law
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Gamma(n) ~ e^constant n^exponent, fitted on the upper half of what was given."""
+
+    exponent: float
+    constant: float
+    r_squared: float
+
+
+def fit_growth(greedy: GreedyGain) -> Growth:
+    """How fast the gain grows; for eigenvalues m^-p theory says n^(1/p) up to logarithms."""
+    if greedy.n < 8:
+        raise ValueError(f"growth needs 8 queries and more, got {greedy.n}")
+    n = np.arange(greedy.n // 2, greedy.n + 1)
+    x, y = np.log(n), np.log(greedy.gains[n])
+    slope, constant = np.polyfit(x, y, 1)
+    spread, left = ((y - y.mean()) ** 2).sum(), ((y - slope * x - constant) ** 2).sum()
+    return Growth(float(slope), float(constant), float(1.0 - left / spread) if spread > 0 else 1.0)
+
+
+def potential_bound(gain: float, ridge: float, prior: float = 1.0) -> float:
+    """sum_n sigma_{n-1}^2(z_n) <= 2 Gamma/log(1 + 1/ridge), for k(z,z) <= 1 only."""
+    if positive(prior, "prior") > 1.0 + 1e-12:
+        raise ValueError(f"the elliptical potential lemma needs k(z,z) <= 1, got {prior:g}: scale the kernel")
+    return 2.0 * non_negative(gain, "gain") / math.log1p(1.0 / positive(ridge, "ridge"))

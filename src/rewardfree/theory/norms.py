@@ -1,0 +1,89 @@
+"""Norms of functions in a kernel's space, measured on finite sets: lower bounds that grow as jitter falls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from rewardfree.arrays import as_array, as_points, check_finite
+from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.theory.spectrum import MOST_ROWS
+from rewardfree.threads import one_blas_thread
+
+#: Added to the kernel matrix, relative to its largest entry, one after the other.
+JITTERS = tuple(10.0**-e for e in range(2, 13, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class NormCurve:
+    """||f||^2 >= f^T (K + jitter I)^-1 f for c functions: the smaller the jitter, the sharper."""
+
+    jitters: Any  # (j,)
+    norms: Any  # (j,c)
+    grows: Any  # (c,) the last norm over the one before: well above 1 says that no finite norm shows
+
+
+def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS) -> NormCurve:
+    """Norms of functions with values (m,c) at points (m,d).
+
+    Interpolation of many close points is ill-conditioned: below a jitter of about 1e-12 rounding decides.
+    A norm that still grows from jitter to jitter has no finite limit that these points show.
+    """
+    points, values = as_points(points, "points"), as_array(values, "values")
+    values = values[:, None] if values.ndim == 1 else values
+    check_finite(values, "values")
+    jitters = np.sort(as_array(jitters, "jitters"))[::-1]
+    if values.ndim != 2 or len(values) != len(points):
+        raise ValueError(f"values must have one row for each of {len(points)} points, got {values.shape}")
+    if not len(jitters) or not jitters[-1] > 0.0:
+        raise ValueError(f"jitters must be positive numbers, got {jitters}")
+    if len(points) > MOST_ROWS:
+        raise ValueError(
+            f"norms are measured on at most {MOST_ROWS} points, got {len(points)}: take a subset"
+        )
+    with one_blas_thread():
+        weights, vectors = _inverses(kernel, points, jitters)
+        norms = np.sqrt(weights @ (vectors.T @ values) ** 2)
+    last = norms[-2] if len(norms) > 1 else norms[-1]
+    return NormCurve(jitters, norms, np.divide(norms[-1], last, out=np.ones_like(last), where=last > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class LawNorms:
+    """What B1 must cover, for V in [0,1]^S, as curves over the jitter (j,)."""
+
+    jitters: Any
+    largest: Any  # max over s' of ||P(s'|.)||: Assumption 1 wants at most 1
+    total: Any  # sum over s' of ||P(s'|.)|| >= ||[PV]||
+    root: Any  # sqrt(sum |G|) >= ||[PV]||, G = P^T (K + jitter I)^-1 P; the smaller of the two is used
+    one: Any  # ||1|| = ||[P1]||, which no bound can be below
+
+    @property
+    def bound(self) -> Any:
+        """The smaller of both upper bounds on ||[PV]|| over V in [0,1]^S, at each jitter."""
+        return np.minimum(self.total, self.root)
+
+
+def law_norms(kernel: Kernel, points: Any, law: Any, jitters: Any = JITTERS) -> LawNorms:
+    """Norms of a transition law (m,s') given at m points: sup over V of ||[PV]||^2 = V^T G V."""
+    points, law = as_points(points, "points"), as_array(law, "law")
+    if law.ndim != 2 or len(law) != len(points):
+        raise ValueError(f"law must have one row for each of {len(points)} points, got {law.shape}")
+    together = np.concatenate([law, np.ones((len(points), 1))], axis=1)
+    curve = norm_curve(kernel, points, together, jitters)
+    of_law, one = curve.norms[:, :-1], curve.norms[:, -1]
+    with one_blas_thread():
+        weights, vectors = _inverses(kernel, points, curve.jitters)
+        turned = vectors.T @ law
+        roots = [np.sqrt(np.abs(turned.T @ (own[:, None] * turned)).sum()) for own in weights]
+    return LawNorms(curve.jitters, of_law.max(axis=1), of_law.sum(axis=1), np.array(roots), one)
+
+
+def _inverses(kernel: Kernel, points: Any, jitters: Any) -> tuple[Any, Any]:
+    """(K + jitter I)^-1 as eigenvalues (j,m) for every jitter, and their common eigenvectors (m,m)."""
+    matrix = as_kernel(kernel)(points)
+    eigenvalues, vectors = eigh(matrix)
+    return 1.0 / (np.maximum(eigenvalues, 0.0) + matrix.diagonal().max() * jitters[:, None]), vectors

@@ -1,0 +1,59 @@
+"""The paper's Table 1: how many samples the guarantees of reward-free methods ask for, constants set to 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rewardfree.arrays import count, positive
+
+#: What the rows of Table 1 print, up to constants and logarithms.
+PRINTED = {
+    "tabular": ("Jin et al. 2020", "S^2 A H^5 / eps^2"),
+    "linear": ("Wang et al. 2020", "d^3 H^6 / eps^2"),
+    "kernel, exponential eigendecay": ("Qiu et al. 2021", "H^6 polylog(1/eps) / eps^2"),
+    "kernel, polynomial eigendecay": ("Vakili et al. 2024", "(H^3 / eps)^(2 + 2/(p-1))"),
+    "kernel, exponential eigendecay, online": ("this paper", "H^7 polylog(1/eps) / eps^2"),
+    "kernel, polynomial eigendecay, online": ("this paper", "H (H^3 / eps)^(2 + 2/(p-1))"),
+}
+
+
+def eps_exponent(nu: float, dim: int) -> float:
+    """2 + 2/(p-1) for a Matern kernel, p = 1 + 2 nu/d: 2 + d/nu."""
+    return 2.0 + count(dim, "dim") / positive(nu, "nu")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Table 1 for one problem; rows that do not apply to its kernel are None."""
+
+    horizon: int
+    epsilon: float
+    states: int
+    actions: int
+    features: int  # of the linear setting
+    dim: int  # of z, for the polylogarithm: log(1/eps)^(dim+1), that of the squared exponential's Gamma
+    p: float  # of the eigenvalues m^-p; infinite for exponential decay
+
+    def table(self) -> dict[str, float | None]:
+        """The rows by setting."""
+        H, eps, p = self.horizon, self.epsilon, self.p
+        logs = max(1.0, math.log(1.0 / eps)) ** (self.dim + 1)
+        smooth, power = math.isinf(p), 2.0 + 2.0 / (p - 1.0) if p > 1.0 else math.inf
+        polynomial = None if smooth else _power(H**3 / eps, power)
+        return {
+            "tabular": self.states**2 * self.actions * H**5 / eps**2,
+            "linear": self.features**3 * H**6 / eps**2,
+            "kernel, exponential eigendecay": H**6 * logs / eps**2 if smooth else None,
+            "kernel, polynomial eigendecay": polynomial,
+            "kernel, exponential eigendecay, online": H**7 * logs / eps**2 if smooth else None,
+            "kernel, polynomial eigendecay, online": None if polynomial is None else H * polynomial,
+        }
+
+
+def _power(base: float, exponent: float) -> float:
+    """base^exponent, infinite where a float cannot hold it."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf

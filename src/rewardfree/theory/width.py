@@ -1,0 +1,211 @@
+"""Widths b with |f - f^| <= b sigma: what Theorem 1 gives, what its proof gives, and what other data need.
+
+B1 bounds ||[PV]|| in the kernel's space, B2 bounds ||V|| in that of a second kernel on the states, and R is
+the range of V. zeta(z) = (K_n + ridge I)^-1 k_n(z) are the weights of the samples in f^(z), and
+sigma^2 = sup_{||f|| <= 1} (f(z) - zeta.f_n)^2 + ridge |zeta|^2 splits the error: the first part is what B1
+pays for, the second what noise may use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import count, non_negative, positive, probability
+from rewardfree.kernels import Kernel, Matern, SquaredExponential
+from rewardfree.theory.spectrum import Spectrum
+
+
+@dataclass(frozen=True)
+class Width:
+    """A width, and the number M of eigenfunctions at which it is the smallest, where there is one."""
+
+    b: float
+    eigenfunctions: int | None = None
+
+
+def theorem_1_printed(spectrum: Spectrum, B1: float, B2: float, ridge: float, n: int, delta: float) -> Width:
+    """B1 + C (B2 psi/tau) sqrt(2 log(M/delta)) + (2 B2 psi/tau) sqrt(n tail), C = sum of the first M."""
+    head, tail, psi, M = _split(spectrum)
+    scale = _scale(B2, ridge) * psi
+    n, delta = count(n, "n", at_least=0), probability(delta, "delta")
+    noise = head * np.sqrt(2.0 * np.log(M / delta)) + 2.0 * np.sqrt(n * tail)
+    return _best(non_negative(B1, "B1") + scale * noise)
+
+
+def theorem_1_corrected(
+    spectrum: Spectrum, B1: float, B2: float, ridge: float, n: int, delta: float
+) -> Width:
+    """B1 + (B2 psi/tau) sqrt(head) sqrt(2 log(2M/delta)) + (2 B2 psi/tau) sqrt(n tail).
+
+    The proof's Cauchy-Schwarz gives the root of the sum; both signs of M deviations need 2M.
+    """
+    head, tail, psi, M = _split(spectrum)
+    scale = _scale(B2, ridge) * psi
+    n, delta = count(n, "n", at_least=0), probability(delta, "delta")
+    noise = np.sqrt(head * 2.0 * np.log(2.0 * M / delta)) + 2.0 * np.sqrt(n * tail)
+    return _best(non_negative(B1, "B1") + scale * noise)
+
+
+def theorem_1_tight(spectrum: Spectrum, B1: float, B2: float, ridge: float, n: int, delta: float) -> Width:
+    """b^2 = B1^2 + (B2 psi)^2/ridge (2 log(2M/delta) head + 4 n tail): bias and noise share one sigma."""
+    head, tail, psi, M = _split(spectrum)
+    n, delta = count(n, "n", at_least=0), probability(delta, "delta")
+    noise = (_scale(B2, ridge) * psi) ** 2 * (2.0 * np.log(2.0 * M / delta) * head + 4.0 * n * tail)
+    return _best(np.sqrt(non_negative(B1, "B1") ** 2 + noise))
+
+
+def spectrum_free(B1: float, B2: float, prior: float, ridge: float, delta: float) -> Width:
+    """b^2 = B1^2 + (B2^2 kappa^2/ridge)(1 + sqrt(2 log(1/delta)))^2, kappa^2 = max k_psi(s,s), for all V.
+
+    The noise is <V, sum zeta_i (phi(s'_i) - E phi)>; the norm of the sum is at most kappa |zeta| in the mean,
+    and McDiarmid adds kappa |zeta| sqrt(2 log(1/delta)). No eigenfunctions, so no psi_max.
+    """
+    noise = _scale(B2, ridge) * math.sqrt(positive(prior, "prior"))
+    return Width(
+        math.hypot(
+            non_negative(B1, "B1"), noise * (1.0 + math.sqrt(-2.0 * math.log(probability(delta, "delta"))))
+        )
+    )
+
+
+def generative_width(
+    B1: float, R: float, ridge: float, points: int, steps: int, delta: float, joined: bool = True
+) -> Width:
+    """b^2 = B1^2 + R^2/(2 ridge) log(2 |Z| steps/delta): Alg 2's data, and a reward fixed beforehand.
+
+    Hoeffding for each z and step: no second kernel and no closure. `steps` is H-1, since V_{H+1} = 0.
+    `joined=False` adds B1 and the noise instead of their squares, as the paper's proofs do.
+    """
+    split = math.log(2.0) + _log_count(points, steps) - math.log(probability(delta, "delta"))
+    noise = non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
+    B1 = non_negative(B1, "B1")
+    return Width(math.hypot(B1, noise) if joined else B1 + noise)
+
+
+def every_reward_width(
+    B1: float, R: float, ridge: float, points: int, states: int, designs: int, delta: float
+) -> Width:
+    """b^2 = B1^2 + R^2/(2 ridge) log(m |Z| (2^S - 2)/delta): for every V at once, m datasets.
+
+    A supremum over V in [0,R]^S is one over its corners, of which the two constant ones have no noise. For
+    pooled data m = 1; also for what Alg 3 keeps.
+    """
+    states = count(states, "states", at_least=2)
+    split = _log_count(points, designs) + _log_corners(states) - math.log(probability(delta, "delta"))
+    noise = non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
+    return Width(math.hypot(non_negative(B1, "B1"), noise))
+
+
+def adaptive_width(
+    B1: float, R: float, ridge: float, gain: float, states: int, designs: int, delta: float
+) -> Width:
+    """B1 + (R/(2 tau)) sqrt(2 I_n + 2 log(m (2^(S-1) - 1)/delta)): data that depend on earlier data.
+
+    Self-normalised, for all z, n and V; corners come in pairs V and R - V of the same noise up to sign.
+    """
+    states = count(states, "states", at_least=2)
+    split = math.log(count(designs, "designs")) + _log_corners(states) - math.log(2.0)
+    inside = 2.0 * non_negative(gain, "gain") + 2.0 * (split - math.log(probability(delta, "delta")))
+    return Width(
+        non_negative(B1, "B1") + 0.5 * non_negative(R, "R") * math.sqrt(inside / positive(ridge, "ridge"))
+    )
+
+
+def self_normalised_width(B1: float, R: float, ridge: float, gain: float, delta: float) -> Width:
+    """B1 + (R/(2 tau)) sqrt(2 Gamma + 2 log(1/delta)): one V, adaptive data, as Qiu et al. need."""
+    inside = 2.0 * non_negative(gain, "gain") - 2.0 * math.log(probability(delta, "delta"))
+    return Width(
+        non_negative(B1, "B1") + 0.5 * non_negative(R, "R") * math.sqrt(inside / positive(ridge, "ridge"))
+    )
+
+
+def estimate_norm(R: float, ridge: float, n: int) -> float:
+    """||f^|| <= R sqrt(n)/(2 tau), always: the weights' part of ||f^||^2 = y^T (K+rI)^-1 K (K+rI)^-1 y."""
+    return 0.5 * non_negative(R, "R") * math.sqrt(count(n, "n", at_least=0) / positive(ridge, "ridge"))
+
+
+@dataclass(frozen=True)
+class ContinuousWidth:
+    """|f - f^| <= b (sigma + change) + slack for all z of a box: Corollary 1 with its net made explicit."""
+
+    b: float  # for one z of the net, at delta over the size of the net
+    change: float  # L: how far a unit function moves between z and the net
+    slack: float  # (B1 + ||f^||) L
+    log_net: float  # the logarithm of the size of the net
+
+
+def continuous_width(
+    B1: float,
+    R: float,
+    ridge: float,
+    n: int,
+    dim: int,
+    steps: int,
+    delta: float,
+    radius: float,
+    change: float,
+) -> ContinuousWidth:
+    """Generative data on [0,1]^d: b of `generative_width` on a net of that radius, carried to all z.
+
+    f, f^ and sigma move by at most their norm times L = `change` between z and its net point, and L is
+    sup sqrt(2 - 2k(z,z')) over |z - z'| <= radius: see `kernel_change`.
+    """
+    log_net = net_log_size(radius, dim)
+    split = math.log(2.0 * count(steps, "steps")) + log_net - math.log(probability(delta, "delta"))
+    b = math.hypot(
+        non_negative(B1, "B1"), non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
+    )
+    change = non_negative(change, "change")
+    return ContinuousWidth(b, change, (B1 + estimate_norm(R, ridge, n)) * change, log_net)
+
+
+def kernel_change(kernel: Kernel, radius: float) -> float:
+    """At least sup sqrt(2 - 2 k(z,z')) over |z - z'| <= radius: r/l for SE, sqrt(nu/(nu-1)) r/l for Matern.
+
+    For nu <= 1 a Matern kernel has no such bound that is linear in r, which is what Corollary 1 assumes.
+    """
+    radius = positive(radius, "radius")
+    lengthscale = np.min(np.asarray(getattr(kernel, "lengthscale", math.nan), float))
+    if isinstance(kernel, SquaredExponential):
+        return min(radius / float(lengthscale), math.sqrt(2.0))
+    if isinstance(kernel, Matern) and kernel.nu > 1.0:
+        return min(math.sqrt(kernel.nu / (kernel.nu - 1.0)) * radius / float(lengthscale), math.sqrt(2.0))
+    raise ValueError(
+        f"Corollary 1 needs a kernel that is smooth at 0, SE or Matern with nu > 1, got {kernel!r}"
+    )
+
+
+def net_log_size(radius: float, dim: int) -> float:
+    """log of ceil(sqrt(d)/(2 r))^d points that are within r of every z in [0,1]^d."""
+    dim = count(dim, "dim")
+    return dim * math.log(max(1, math.ceil(math.sqrt(dim) / (2.0 * positive(radius, "radius")))))
+
+
+def _log_count(points: int, steps: int) -> float:
+    return math.log(count(points, "points")) + math.log(count(steps, "steps"))
+
+
+def _log_corners(states: int) -> float:
+    """log(2^S - 2)."""
+    return states * math.log(2.0) + math.log1p(-(2.0 ** (1 - states))) if states > 1 else -math.inf
+
+
+def _scale(B2: float, ridge: float) -> float:
+    return non_negative(B2, "B2") / math.sqrt(positive(ridge, "ridge"))
+
+
+def _split(spectrum: Spectrum) -> tuple[Any, Any, Any, Any]:
+    """Sums of the first M eigenvalues and of the rest, psi_max and M, for every M there is."""
+    M = np.arange(1, len(spectrum.eigenvalues) + 1, dtype=float)
+    head = np.cumsum(spectrum.eigenvalues)
+    tail = np.maximum(spectrum.trace - head, 0.0)
+    return head, tail, spectrum.psi_max(len(M)), M
+
+
+def _best(widths: Any) -> Width:
+    best = int(np.argmin(widths))
+    return Width(float(widths[best]), best + 1)
