@@ -15,6 +15,7 @@ from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.reproduction import Job, perform
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
+from rewardfree.cli.theory import answers, draw
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
 from rewardfree.experiments.store import Store
@@ -22,6 +23,8 @@ from rewardfree.experiments.sweep import Sweep
 from rewardfree.files import written_whole
 from rewardfree.presets import preset_named
 from rewardfree.report.gaps import check_forms, draw_gaps, gap_table, lines
+from rewardfree.report.theory import result_json, result_table
+from rewardfree.theory import Problem
 
 app = typer.Typer(
     name="rewardfree",
@@ -136,6 +139,42 @@ def reproduce(
     wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick)
     for line in perform(what, Job(wanted, out, jobs)):
         typer.echo(line)
+
+
+@app.command()
+def theory(
+    what: Annotated[str, typer.Argument(help="width, gain, spectrum, complexity or table1.")],
+    kernel: Annotated[str, typer.Option(help="se, matern, ntk, linear or delta.")] = "matern",
+    nu: Annotated[float, typer.Option(help="Smoothness, for matern.")] = 1.5,
+    lengthscale: Annotated[float, typer.Option(help="For se, matern and linear.")] = 0.1,
+    depth: Annotated[int, typer.Option(help="Hidden layers, for ntk.")] = 2,
+    dim: Annotated[int, typer.Option(help="Dimension of z = (s, a).")] = 2,
+    horizon: Annotated[int, typer.Option(help="H.")] = 10,
+    epsilon: Annotated[float, typer.Option(help="The accuracy that is wanted.")] = 0.5,
+    delta: Annotated[float, typer.Option(help="The probability that may fail.")] = 0.1,
+    ridge: Annotated[float, typer.Option(help="The number on the diagonal (the paper's tau^2).")] = 0.5,
+    samples: Annotated[int, typer.Option(help="n, for widths and gains.")] = 160,
+    points: Annotated[int | None, typer.Option(help="|Z|; by default 100^dim.")] = None,
+    states: Annotated[int, typer.Option(help="S, where a bound is for every reward.")] = 100,
+    norm: Annotated[float | None, typer.Option(help="B1, which bounds ||[PV]||; by default H.")] = None,
+    value_norm: Annotated[float | None, typer.Option(help="B2, which bounds ||V||; by default H.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A list of objects instead of a table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the picture that goes with it.")] = None,
+) -> None:
+    """Say what the paper's theorems give for a problem, and whether it means anything.
+
+    Examples: `rewardfree theory complexity --kernel matern --nu 2.5 --epsilon 1`,
+    `rewardfree theory width --json`, `rewardfree theory gain --out pictures`
+    """
+    own = kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=depth)
+    problem = Problem(
+        own, dim, horizon, epsilon, delta, ridge, samples, points, states, norm, value_norm
+    )  # fmt: skip
+    results = answers(what, problem)
+    typer.echo(result_json(results) if as_json else "\n".join(result_table(results)).rstrip())
+    if out is not None:
+        written = draw(what, problem, out)
+        typer.echo(f"pictures: {', '.join(map(str, written)) or 'none for this one'}", err=as_json)
 
 
 @app.command()
