@@ -16,6 +16,7 @@ from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.reproduction import Job, perform
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
 from rewardfree.cli.theory import answers, draw
+from rewardfree.cli.theory import coverage as measured_coverage
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
 from rewardfree.experiments.store import Store
@@ -175,6 +176,31 @@ def theory(
     if out is not None:
         written = draw(what, problem, out)
         typer.echo(f"pictures: {', '.join(map(str, written)) or 'none for this one'}", err=as_json)
+
+
+@app.command()
+def coverage(
+    world: Annotated[str, typer.Option(help="rkhs, the paper's draws, or sharpened.")] = "rkhs",
+    kernel: Annotated[str, typer.Option(help="se or matern.")] = "matern",
+    nu: Annotated[float, typer.Option(help="Smoothness, for matern.")] = 1.5,
+    lengthscale: Annotated[float, typer.Option(help="Of the kernel.")] = 0.1,
+    ridge: Annotated[float, typer.Option(help="The number on the diagonal (the paper's tau^2).")] = 0.5,
+    horizon: Annotated[int, typer.Option(help="H.")] = 10,
+    delta: Annotated[float, typer.Option(help="The probability that may fail.")] = 0.1,
+    samples: Annotated[int, typer.Option(help="Samples per step.")] = 160,
+    draws: Annotated[int, typer.Option(help="Worlds; a width is fitted on the first ten.")] = 30,
+    side: Annotated[int, typer.Option(help="States, and as many actions.")] = 100,
+    out: Annotated[Path | None, typer.Option(help="Folder for the picture of bounds and gap.")] = None,
+) -> None:
+    """Measure how wide confidence intervals have to be, and whether adaptive data are biased.
+
+    Example: `rewardfree coverage --world sharpened --samples 40 --side 30 --draws 12 --out coverage`
+    """
+    own = kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=1)
+    problem = Problem(own, 2, horizon, 1.0, delta, ridge, samples, side * side, side)
+    checkpoints = sorted({max(1, samples // 2**i) for i in range(5)})
+    for line in measured_coverage(world, problem, draws, side, out, checkpoints):
+        typer.echo(line)
 
 
 @app.command()

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import rewardfree as rf
+from rewardfree.experiments import paper_strategies
+from rewardfree.experiments.coverage import bound_curve, coverage_study
+from rewardfree.presets import PUBLISHED
 from rewardfree.report.gaps import save_as
-from rewardfree.report.theory import curves_figure
+from rewardfree.report.theory import coverage_table, curves_figure
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths
 from rewardfree.theory.complexity import theorem_2_gap
 from rewardfree.theory.gain import greedy_upper, spectral_law
 from rewardfree.theory.width import (
     adaptive_width,
+    every_reward_width,
     generative_width,
     self_normalised_width,
     theorem_1_corrected,
@@ -24,6 +29,8 @@ from rewardfree.theory.width import (
 )
 
 FORMS = ("png", "pdf")
+#: Draws on which a width is fitted; it is tested on the others.
+FIT = 10
 QUESTIONS: dict[str, Callable[[Problem], list[Result]]] = {
     "width": widths,
     "gain": gains,
@@ -47,6 +54,60 @@ def draw(what: str, problem: Problem, out: Path) -> list[Path]:
         return []
     out.mkdir(parents=True, exist_ok=True)
     return save_as(pictures[what](problem), out / what, FORMS)
+
+
+def coverage(
+    world: str, problem: Problem, draws: int, side: int, out: Path | None, checkpoints: Sequence[int]
+) -> Iterator[str]:
+    """Errors of real plans against real intervals on many draws, and bounds against the measured gap."""
+    worlds: dict[str, Callable[[int], Any]] = {
+        "rkhs": lambda seed: rf.rkhs_world(
+            problem.kernel, problem.ridge, seed=seed, states=side, actions=side, horizon=problem.horizon
+        ),
+        "sharpened": lambda seed: rf.sharpened_world(
+            seed=seed, states=side, actions=side, horizon=problem.horizon
+        ),
+    }
+    if world not in worlds:
+        raise ValueError(f"world must be one of {', '.join(worlds)}, got {world!r}")
+    if draws <= FIT:
+        raise ValueError(f"draws must be more than the {FIT} that a width is fitted on, got {draws}")
+    model = rf.Model(problem.kernel, problem.ridge)
+    about = (problem.norm, float(problem.horizon), problem.ridge, side * side)
+    b = generative_width(*about, problem.steps, problem.delta).b
+    every = every_reward_width(*about, side, problem.steps, problem.delta).b
+    study = coverage_study(
+        worlds[world],
+        model,
+        paper_strategies(PUBLISHED),
+        problem.samples,
+        range(draws),
+        (1.0, 2.0, 5.0, b, every),
+    )
+    yield f"{draws} draws of {world} worlds, {side} x {side}, N = {problem.samples}, planned with the mean; "
+    yield f"theory: b = {b:.3g} (one reward), {every:.3g} (every reward), with B1 = {problem.norm:g}"
+    yield ""
+    yield from coverage_table(study, FIT, problem.delta)
+    if out is None:
+        return
+    own, reward = worlds[world](0)
+    curve = bound_curve(own, reward, model, checkpoints, runs=20)
+    fitted = study["generative"].fitted(FIT, problem.delta)
+    law = problem.low_rank
+    printed = [
+        theorem_2_gap(float(n), b, law(float(n)), problem.horizon, problem.ridge) for n in curve.samples
+    ]
+    curves = {
+        "measured, largest over states": (curve.samples, curve.measured),
+        f"a posteriori, fitted b = {fitted:.2g}": (curve.samples, fitted * curve.realised),
+        f"a posteriori, theoretical b = {b:.3g}": (curve.samples, b * curve.realised),
+        f"Theorem 2, b = {b:.3g}": (curve.samples, printed),
+        "H: true of any policy": (curve.samples, np.full(len(curve.samples), float(problem.horizon))),
+    }
+    title = f"What Alg 2 loses and what is promised, {world} world"
+    figure = curves_figure(curves, "samples per step N", "gap", title, dashed=["H: true of any policy"])
+    out.mkdir(parents=True, exist_ok=True)
+    yield f"\npictures: {', '.join(map(str, save_as(figure, out / f'bounds_{world}', FORMS)))}"
 
 
 def _samples(problem: Problem) -> Any:
