@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rewardfree as rf
-from rewardfree.evaluation import description
+from rewardfree.evaluation import description, myopic_gap, random_gap
 from rewardfree.evaluation.exact import gap_of_values
 
 # Sums of a few dozen terms of size 1, in another order.
@@ -304,6 +304,77 @@ def test_myopic_and_random_gaps_are_those_of_their_policies(laws_by_step, reward
         np.testing.assert_allclose((gap.start, gap.mean, gap.max), expected, **CLOSE)
     exact = rf.gap(world, np.array(best), reward)
     assert (found.myopic.start, found.myopic.max) == pytest.approx((exact.start, exact.max), abs=1e-12)
+
+
+#: Two states, two actions, two steps, and whole eighths: small enough for a sheet of paper.
+BY_HAND = np.array([[[1.0, 0.0], [0.25, 0.75]], [[1.0, 0.0], [0.0, 1.0]]])
+HAND_CASES = {
+    # Last step: V* = (1/2, 1), random (3/8, 7/8). First: Q* = ((1, 9/8), (3/2, 7/4)); argmax r is action 0 in
+    # both states, and random actions have (7/8 + 1)/2 and (11/8 + 13/8)/2.
+    "one reward": ([[0.5, 0.25], [1.0, 0.75]], [9 / 8 - 1, 7 / 4 - 3 / 2], [9 / 8 - 15 / 16, 7 / 4 - 3 / 2]),
+    # Last step: V* = (1, 1/4), random (1/2, 1/8). First: Q* = ((5/4, 15/16), (7/4, 5/4)); argmax r_1 is
+    # action 1 in both, and random actions have (3/4 + 23/32)/2 and (5/4 + 9/8)/2.
+    "by step": (
+        [[[0.25, 0.5], [0.75, 1.0]], [[1.0, 0.0], [0.0, 0.25]]],
+        [5 / 4 - 15 / 16, 7 / 4 - 5 / 4],
+        [5 / 4 - 47 / 64, 7 / 4 - 19 / 16],
+    ),
+}
+
+
+def expected_return(P, r, odds, state, h=0):
+    """Over every sequence of actions and states, one by one."""
+    if h == len(r):
+        return 0.0
+    return sum(
+        odds[h][state][a] * P[state][a][after] * (r[h][state][a] + expected_return(P, r, odds, after, h + 1))
+        for a in range(2) for after in range(2)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("reward", "myopic", "random"), HAND_CASES.values(), ids=HAND_CASES.keys())
+def test_myopic_and_random_gaps_by_hand(reward, myopic, random):
+    world, reward = rf.FiniteWorld(BY_HAND, horizon=2, start=[0.25, 0.75]), np.array(reward)
+    for found, loss in ((myopic_gap(world, reward), myopic), (random_gap(world, reward), random)):
+        assert found.start == pytest.approx(0.25 * loss[0] + 0.75 * loss[1], abs=1e-15)
+        assert found.mean == pytest.approx(sum(loss) / 2, abs=1e-15)
+        assert found.max == pytest.approx(max(loss), abs=1e-15)
+
+
+@pytest.mark.parametrize("reward", [case[0] for case in HAND_CASES.values()], ids=HAND_CASES.keys())
+def test_myopic_and_random_gaps_by_every_path(reward):
+    world, table = rf.FiniteWorld(BY_HAND, horizon=2), np.array(reward)
+    r = np.broadcast_to(table, (2, 2, 2))
+    certain = [np.eye(2)[np.reshape(flat, (2, 2))] for flat in itertools.product(range(2), repeat=4)]
+    best = [max(expected_return(BY_HAND, r, odds, state) for odds in certain) for state in range(2)]
+    for found, odds in (
+        (myopic_gap(world, table), np.eye(2)[r.argmax(axis=-1)]),
+        (random_gap(world, table), np.full((2, 2, 2), 0.5)),
+    ):
+        loss = [best[state] - expected_return(BY_HAND, r, odds, state) for state in range(2)]
+        assert (found.start, found.mean, found.max) == pytest.approx(
+            (sum(loss) / 2, sum(loss) / 2, max(loss))
+        )
+        assert {type(number) for number in (found.start, found.mean, found.max)} == {float}
+
+
+def test_a_myopic_policy_takes_the_lowest_of_equal_actions():
+    """Both actions pay the same, and only the second leads to where there is more."""
+    P = np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    for order, expected in [(slice(None), 0.5), (slice(None, None, -1), 0.0)]:
+        world = rf.FiniteWorld(P[:, order], horizon=2, start=0)
+        assert myopic_gap(world, np.array([[0.25, 0.25], [0.75, 0.75]])).start == expected
+
+
+def test_policies_without_data_need_a_world_and_its_reward():
+    world = rf.FiniteWorld(BY_HAND, horizon=2)
+    for ask in (myopic_gap, random_gap):
+        with pytest.raises(ValueError, match=r"reward must have shape \(2, 2\) or \(2, 2, 2\)"):
+            ask(world, np.zeros((3, 2)))
+        with pytest.raises(ValueError, match="reward must be finite"):
+            ask(world, np.full((2, 2), np.nan))
+        with pytest.raises(ValueError, match="world"):
+            ask(BY_HAND, np.zeros((2, 2)))
 
 
 def test_a_bandit_has_equal_rows():

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rewardfree.files import read_arrays, write_arrays
+from rewardfree.files import read_arrays, write_arrays, written_whole
 
 DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.uint8, np.bool_, np.dtype("<U4")])
 ARRAYS = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
@@ -271,4 +271,56 @@ def test_objects_are_not_written_either(tmp_path):
     """numpy pickles them by default, into a file that nobody here can read again."""
     with pytest.raises(ValueError):
         write_arrays(tmp_path / "x.npz", "Thing", 1, {"P": np.array([{}], dtype=object)})
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- files of any kind ---
+
+
+def test_a_file_takes_its_place_at_the_end(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("old")
+    with written_whole(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "old" and part.parent == tmp_path and part != path
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+    with written_whole(str(tmp_path / "first.txt")) as part:
+        part.write_text("first")
+        assert not (tmp_path / "first.txt").exists()
+    assert (tmp_path / "first.txt").read_text() == "first"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("there", [True, False], ids=["old", "first"])
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path, error, there):
+    path = tmp_path / "table.txt"
+    if there:
+        path.write_text("old")
+    with pytest.raises(type(error)), written_whole(path) as part:
+        part.write_text("half of")
+        raise error
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("table.txt", "old")] * there
+
+
+def test_a_writer_that_writes_to_no_file_leaves_an_empty_one(tmp_path):
+    with written_whole(tmp_path / "table.txt"):
+        pass
+    assert (tmp_path / "table.txt").read_bytes() == b"" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path):
+    path = tmp_path / "table.txt"
+    with written_whole(path) as first, written_whole(path) as second:
+        assert first != second
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first" and list(tmp_path.iterdir()) == [path]  # which ended last
+
+
+def test_a_missing_folder_is_named_and_not_made(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere for table\.txt"),
+        written_whole(tmp_path / "nowhere" / "table.txt"),
+    ):
+        pytest.fail("nothing can be written there")
     assert list(tmp_path.iterdir()) == []

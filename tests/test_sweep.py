@@ -1,5 +1,6 @@
 """Sweeps: from a file to units, through processes that may die, into a store that may not."""
 
+import csv
 import os
 import random
 import re
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 import rewardfree as rf
 from rewardfree.experiments import local
-from rewardfree.experiments.export import write_csv
+from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.local import run_units
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
@@ -126,6 +128,11 @@ def test_every_panel_has_what_needs_no_data(sweep):
     assert (myopic.planner, myopic.start, myopic.max) == ("myopic", found.myopic.start, found.myopic.max)
     assert (random.planner, random.start, random.max) == ("random", found.random.start, found.random.max)
     assert (myopic.samples, myopic.episodes, myopic.steps) == (0, 0, 0)
+
+
+def test_a_sweep_without_a_name_is_called_as_its_file(tmp_path):
+    (tmp_path / "mine.toml").write_text(TOML.replace('name = "small"', ""))
+    assert Sweep.load(tmp_path / "mine.toml").name == "mine"
 
 
 def test_planners_may_be_meant_for_some_strategies():
@@ -366,6 +373,50 @@ def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, deaths, survives)
                 run_units(units, store, jobs=1, allow_imports=True)
 
 
+COMPANY = """
+import multiprocessing, os, signal, time
+from pathlib import Path
+from rewardfree import Uniform
+
+DEATHS = Path(os.environ["DEATHS"])
+
+def deadly():
+    if multiprocessing.parent_process() is not None:
+        with DEATHS.open("a") as file:
+            file.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Uniform()
+
+def innocent():
+    while multiprocessing.parent_process() is not None and not DEATHS.exists():
+        time.sleep(0.01)
+    return Uniform()
+"""
+
+
+def test_an_innocent_unit_survives_a_deadly_one_beside_it(tmp_path, monkeypatch):
+    """The innocent one is still at work when the other dies, so its own worker is lost with the pool."""
+    (tmp_path / "company.py").write_text(COMPANY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # for the workers
+    monkeypatch.setenv("DEATHS", str(tmp_path / "deaths"))
+    own = [{"name": name, "type": f"company:{name}"} for name in ("innocent", "deadly")]
+    strategies = [{"name": "before", "type": "Uniform"}, *own, {"name": "after", "type": "Uniform"}]
+    worlds = [{"type": "corridor_world", "states": 10, "actions": 6}]
+    settings = {"worlds": worlds, "models": [DELTA], "strategies": strategies, "runs": 1}
+    units = runs_of(Sweep.of(table(**settings), allow_imports=True))
+    assert [unit.names[2] for unit in units] == ["before", "innocent", "deadly", "after"]
+    monkeypatch.setattr(local, "_mixed", list)  # in this order
+    died = r"a worker died 3 times on world corridor_world, model Model, strategy deadly: "
+    with Store(tmp_path / "results.sqlite") as store:
+        with pytest.raises(ChildProcessError, match=died):
+            run_units(units, store, jobs=2, allow_imports=True)
+        harmless = [unit for unit in units if unit.names[2] != "deadly"]
+        assert store.keys() == {unit.key for unit in harmless}
+        assert (tmp_path / "deaths").read_text() == "x" * local.ATTEMPTS
+        assert run_units(harmless, store, jobs=1, allow_imports=True) == 0
+
+
 def command(*arguments, **options):
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
     return subprocess.Popen(
@@ -450,6 +501,70 @@ def test_export_writes_csv_and_nothing_else(sweep, tmp_path):
     assert len(lines) == 21 and done.stderr == ""
     subprocess.run([COMMAND, "export", tmp_path, "--output", tmp_path / "gaps.csv"], check=True)
     assert (tmp_path / "gaps.csv").read_text() == done.stdout
+
+
+def asked(*arguments):
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_export_has_two_forms_of_one_table(sweep, tmp_path):
+    panel = [unit for unit in sweep.units if unit.names[:2] == ("corridor_world", "matern")]
+    with Store(tmp_path / "results.sqlite") as store:
+        store.want(unit.key for unit in panel)
+        for unit in panel:
+            store.add(unit, unit.run())
+    plain, named = asked("export", tmp_path), asked("export", tmp_path, "--csv")
+    assert (named.returncode, named.stdout, named.stderr) == (0, plain.stdout, "")
+    done = asked("export", tmp_path, "--parquet", "--output", tmp_path / "gaps.parquet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    header, *rows = csv.reader(plain.stdout.splitlines())
+    assert len(rows) == 2 * 5 * 2 * 2 + 2
+    found = parquet.read_table(tmp_path / "gaps.parquet")
+    assert found.column_names == header
+    kinds = {"int64": int, "double": float, "string": str}
+    for name, column in zip(header, zip(*rows, strict=True), strict=True):
+        kind = kinds[str(found.schema.field(name).type)]
+        assert found[name].to_pylist() == [kind(cell) for cell in column]
+    numbers = {"seed": "int64", "samples": "int64", "episodes": "int64", "steps": "int64", "start": "double"}
+    assert {name: str(found.schema.field(name).type) for name in numbers} == numbers
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--csv", "--parquet", "--output", "x"], "--csv and --parquet are two forms: give one of them"),
+        (["--parquet"], "--parquet needs --output FILE"),
+        (["--parquet", "--output", "nowhere/x"], "there is no folder nowhere for x"),
+    ],
+)
+def test_an_export_that_cannot_be_is_refused(sweep, tmp_path, monkeypatch, options, said):
+    with Store(tmp_path / "results.sqlite") as store:
+        store.want([sweep.units[0].key])
+        store.add(sweep.units[0], sweep.units[0].run())
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    done = asked("export", tmp_path, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("rewardfree: ") and said in done.stderr and done.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("missing", ["pyarrow", "pyarrow.parquet"])
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    if missing == "pyarrow.parquet":
+        monkeypatch.delattr("pyarrow.parquet")
+    said = r"pip install 'rewardfree\[parquet\]', or use --csv"
+    with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
+        write_parquet(store, tmp_path / "gaps.parquet")
+    assert not (tmp_path / "gaps.parquet").exists()
+
+
+def test_parquet_of_no_records_has_the_columns(tmp_path):
+    with Store(tmp_path / "results.sqlite") as store:
+        assert write_parquet(store, tmp_path / "gaps.parquet") == 0
+    found = parquet.read_table(tmp_path / "gaps.parquet")
+    assert found.num_rows == 0 and found.column_names[:3] == ["world", "model", "strategy"]
 
 
 def test_export_of_nothing_says_so(tmp_path):

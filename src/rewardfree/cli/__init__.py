@@ -7,10 +7,13 @@ import sys
 
 def main() -> None:
     """Run the command line; a mistake in what was typed ends in one line, not in a traceback."""
-    from rewardfree.cli.app import app
-
     try:
+        from rewardfree.cli.app import app
+
         app()
+    except KeyboardInterrupt:
+        sys.stderr.write("rewardfree: interrupted\n")
+        sys.exit(130)
     except (ValueError, OSError, MemoryError) as error:
         sys.stderr.write(f"rewardfree: {error}\n")
         sys.exit(2)

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import rewardfree as rf
+from rewardfree.arrays import count
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.reproduction import Job, perform
@@ -218,6 +219,8 @@ def sweep(
 
     Example: `rewardfree sweep experiment.toml --out results`
     """
+    if jobs is not None:
+        count(jobs, "jobs")  # before a folder is made
     plan = Sweep.load(file, allow_imports)
     folder = Path("out") / plan.name if out is None else out
     with Store(folder / RESULTS) as store:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rewardfree.arrays import count
 from rewardfree.cli.stored import RESULTS, run_to_the_end
-from rewardfree.experiments.reproduction import BETA, BETAS, Reproduction
+from rewardfree.experiments.reproduction import BETA, BETAS, KERNELS, Reproduction
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
@@ -33,6 +34,10 @@ class Job:
     out: Path
     jobs: int | None
 
+    def __post_init__(self) -> None:
+        if self.jobs is not None:
+            count(self.jobs, "jobs")
+
     def figure1(self) -> Iterator[str]:
         """Gaps of four algorithms and three kernels."""
         folder = self.out / "figure1"
@@ -55,7 +60,8 @@ class Job:
     def functions(self) -> Iterator[str]:
         """Figures 2 to 4: what the worlds look like."""
         folder = self.out / "functions"
-        for number, (kernel, (world, reward)) in enumerate(self.what.worlds().items(), 2):
+        for kernel, (world, reward) in self.what.worlds().items():
+            number = 2 + list(KERNELS).index(kernel)
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
             axes = (world.states[:, 0], world.actions[:, 0])
             figure = functions_figure(*axes, reward, world.law(0), title)
@@ -92,7 +98,8 @@ class Job:
             figure = gap_figure(own, "optimistic", title=title, names=_kernels(own))
             written += save_as(figure, folder / "draws" / f"draw_{seed}", FORMS)
         yield from verdict(found)
-        yield from _places(folder, [*verdict(found), "", *gap_table(found)])
+        names = {key: key[0].replace(key[1], label(key[1]), 1) for key in found}
+        yield from _places(folder, [*verdict(found), "", *gap_table(found, names=names)])
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'draws'}"
 
     def table(self) -> Iterator[str]:

@@ -84,7 +84,7 @@ def coverage(
         range(draws),
         (1.0, 2.0, 5.0, b, every),
     )
-    yield f"{draws} draws of {world} worlds, {side} x {side}, N = {problem.samples}, planned with the mean; "
+    yield f"{draws} draws of {world} worlds, {side} x {side}, N = {problem.samples}, planned with the mean;"
     yield f"theory: b = {b:.3g} (one reward), {every:.3g} (every reward), with B1 = {problem.norm:g}"
     yield ""
     yield from coverage_table(study, FIT, problem.delta)

@@ -56,34 +56,57 @@ def _mixed(units: list[Work]) -> list[Work]:
 
 def _finished(waiting: list[Work], jobs: int, allow_imports: bool) -> Iterator[tuple[Work, list[Record]]]:
     """Units with their results, in whichever order they end; a worker that dies is replaced."""
-    left = deque(waiting)
-    while left:
+    left, killers = deque(waiting), list[Work]()
+    while left and len(killers) < ATTEMPTS:
         running: dict[Future[list[Record]], Work] = {}
         try:
             with _workers(min(jobs, len(left))) as pool:
                 while left or running:
                     while left and len(running) < jobs:
-                        future = pool.submit(left[0].run, allow_imports)
+                        with _interrupts_later():  # workers are started here
+                            future = pool.submit(left[0].run, allow_imports)
                         running[future] = left.popleft()
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         records = _result(future, running[future])
                         yield running.pop(future), records
         except BrokenProcessPool:
             for unit in running.values():  # one of them was being run when its worker died
-                yield unit, _alone(unit, allow_imports)
+                found = _alone(unit, allow_imports)
+                if found is None:
+                    killers.append(unit)
+                else:
+                    yield unit, found
+    if killers:  # last, so that the others are not lost with them
+        raise ChildProcessError(
+            f"a worker died {ATTEMPTS} times on {' and on '.join(map(_named, killers))}: "
+            "is there enough memory? use a smaller batch"
+        )
 
 
-def _alone(unit: Work, allow_imports: bool) -> list[Record]:
-    """The results of a unit that may have killed its worker: if it does so by itself, it is given up."""
+def _alone(unit: Work, allow_imports: bool) -> list[Record] | None:
+    """The results of a unit that may have killed its worker; None if it does so by itself, too."""
     for _ in range(ATTEMPTS - 1):  # the first one was in company
         try:
             with _workers(1) as pool:
-                return _result(pool.submit(unit.run, allow_imports), unit)
+                with _interrupts_later():
+                    future = pool.submit(unit.run, allow_imports)
+                return _result(future, unit)
         except BrokenProcessPool:
             continue
-    raise ChildProcessError(
-        f"a worker died {ATTEMPTS} times on {_named(unit)}: is there enough memory? use a smaller batch"
-    )
+    return None
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block, and processes started in it never hear it.
+
+    It goes to all of a terminal's processes; workers are ended by their parent, which hears it as well.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -116,7 +139,6 @@ def _named(unit: Work) -> str:
 
 def _begin() -> None:
     """What a worker does before its first unit."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C as well, and ends its workers
     _keep_freed_memory()
     _end_with_the_parent()
 

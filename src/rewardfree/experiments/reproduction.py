@@ -11,7 +11,7 @@ from rewardfree.experiments.naming import build
 from rewardfree.experiments.paper import paper_strategies
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.planning import Mean, Optimistic
-from rewardfree.presets import Preset
+from rewardfree.presets import Preset, preset_named
 from rewardfree.strategies import Generative, Uniform
 
 #: The paper's kernels, in the order of its figures.
@@ -54,6 +54,8 @@ class Reproduction:
     quick: bool = False
 
     def __post_init__(self) -> None:
+        if preset_named(self.preset.name) != self.preset:
+            raise ValueError(f"preset {self.preset.name} was changed: write a sweep of your own for that")
         for kernel in self.kernels:
             if kernel not in KERNELS:
                 raise ValueError(f"kernels must be among {', '.join(KERNELS)}, got {kernel!r}")

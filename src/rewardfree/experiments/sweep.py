@@ -17,6 +17,8 @@ from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
 #: Entries that may name those of another part with `for`.
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
+#: More was hardly meant: a list of their units alone would fill the memory.
+MOST_RUNS = 1_000_000
 SETTINGS = {"name", "runs", "batch", "seed", "samples_per_step", "transitions", "device", "dtype", *PARTS}
 
 
@@ -46,17 +48,19 @@ class Sweep:
             raise ValueError(f"unknown settings {', '.join(unknown)}: a sweep has {known}")
         parts = {part: _named(table, part, kind, allow_imports) for part, kind in PARTS.items()}
         for part, of in MEANT_FOR.items():
-            for name, (_, meant_for) in parts[part].items():
+            for own, (_, meant_for) in parts[part].items():
                 unknown = sorted(set(meant_for or []) - set(parts[of]))
                 if unknown:
                     absent = f"{', '.join(unknown)}, which is no {PARTS[of]} here"
-                    raise ValueError(f"{PARTS[part]} {name} is meant for {absent}")
+                    raise ValueError(f"{PARTS[part]} {own} is meant for {absent}")
         budget, checkpoints = _checkpoints(table)
         runs, batch = count(table.get("runs", 1), "runs"), count(table.get("batch", 2), "batch")
         first = count(table.get("seed", 0), "seed", at_least=0)
-        seeds = [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
+        if runs > MOST_RUNS:
+            raise ValueError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
         if first + runs > 2**63:
             raise ValueError(f"seeds must stay below 2^63, got {first} and {runs} runs")
+        seeds = [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
         device, dtype = str(table.get("device", "cpu")), str(table.get("dtype", "float64"))
         float_dtype(dtype)
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):

@@ -64,5 +64,6 @@ def betas_table(panel: Panel, betas: Sequence[float], measure: str = "start") ->
     yield f"{MEASURES[measure]:44s}" + "".join(f"{f'N = {n}':>10s}" for n in sizes)
     for algorithm in ALGORITHMS:
         for beta, line in beta_lines(panel, algorithm, betas).items():
-            means = "".join(f"{mean:10.3f}" for mean in line.mean(measure))
+            own = dict(zip(line.cost["samples"].astype(int).tolist(), line.mean(measure), strict=True))
+            means = "".join(f"{own[n]:10.3f}" if n in own else " " * 10 for n in sizes)
             yield f"  {label(algorithm):35s}{f'β = {beta:g}':>7s}{means}"

@@ -159,8 +159,7 @@ def gap_figure(
         axes[0].set(ylabel=MEASURES[measure])
         from_zero(axes[:1])
         legend_below(figure, axes)
-        how = planned if isinstance(planned, str) else "mean, Qiu et al. with the bonus"
-        text = title or f"Planned with {how}"
+        text = title or (f"Planned with {planned}" if isinstance(planned, str) else "Planned in several ways")
         figure.suptitle(f"{text}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
     return figure
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from rewardfree.report.gaps import Line, Lines
+from rewardfree.report.gaps import Line, Lines, checkpoints
 from rewardfree.report.labels import label
 
 #: How the recorded gaps were planned: their authors' script gave a bonus to Qiu et al. alone.
@@ -43,6 +43,10 @@ def beside_table(found: Lines) -> Iterator[str]:
     """Our means beside the authors', planned in the same way; both with standard deviations across runs."""
     yield "gap at the start, planned as the authors' scripts did: ours / the authors' recorded mean"
     yield "(standard deviations across runs); their draw of r and P is another one, so the levels may differ"
+    theirs = {n for each in recorded().values() for n in each}
+    if not any(theirs & set(checkpoints(panel)) for panel in found.values()):
+        yield f"none of their N = {', '.join(map(str, sorted(theirs)))} is among ours, so nothing can be said"
+        return
     for (_, kernel), panel in found.items():
         rows = {name: panel.get((name, planner)) for name, planner in PLANNED.items()}
         lines = {

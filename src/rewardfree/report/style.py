@@ -22,9 +22,9 @@ STYLE: Any = {
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
 }
+#: Of a picture in pixels.
+DPI = 160
 
 
 #: Policies that need no data, drawn as levels.
@@ -69,4 +69,4 @@ def save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     dates = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with mpl.rc_context({"svg.hashsalt": "rewardfree"}):  # or the names inside an SVG are random
-        figure.savefig(path, metadata=dates.get(path.suffix.lstrip(".")))
+        figure.savefig(path, dpi=DPI, metadata=dates.get(path.suffix.lstrip(".")))

@@ -1,0 +1,491 @@
+"""The paper's experiments: which runs they are made of, and what the command makes of them."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+from rewardfree import cli
+from rewardfree.cli import reproduction
+from rewardfree.experiments import paper_strategies
+from rewardfree.experiments.naming import build
+from rewardfree.experiments.reproduction import Reproduction
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.unit import NO_DATA, Reference, Unit
+from rewardfree.presets import LITERAL, PUBLISHED
+from rewardfree.report.gaps import gap_figure, save_as
+
+COMMAND = Path(sys.executable).parent / "rewardfree"
+KERNELS = {"se": rf.SquaredExponential(0.1), "matern25": rf.Matern(2.5, 0.1), "matern15": rf.Matern(1.5, 0.1)}
+EXTRA = {"generative-ties": rf.Generative(ties="random"), "uniform": rf.Uniform()}
+PRESETS = pytest.mark.parametrize("preset", [PUBLISHED, LITERAL], ids=lambda preset: preset.name)
+SMALL = ("--quick", "--kernels", "matern15", "--jobs", "1")
+
+
+def runs_of(sweep):
+    """The units that explore."""
+    return [unit for unit in sweep.units if isinstance(unit, Unit)]
+
+
+def references_of(sweep):
+    return [unit for unit in sweep.units if isinstance(unit, Reference)]
+
+
+def built(kind, table):
+    return build(kind, json.loads(table))
+
+
+def planners_of(unit):
+    return {name: built("planner", table) for name, table in unit.planners}
+
+
+def explored(sweep):
+    """How often each run of each strategy is explored, whatever it is planned with."""
+    return Counter(
+        (unit.world, unit.model, unit.strategy, seed) for unit in runs_of(sweep) for seed in unit.seeds
+    )
+
+
+# --- Figure 1 ---
+
+
+def test_figure_1_is_six_strategies_on_three_kernels():
+    sweep = Reproduction(PUBLISHED).figure1()
+    pairs = {(f"{kernel}, draw 0", kernel) for kernel in KERNELS}
+    strategies = {"generative", "online", "qiu", "greedy", "generative-ties", "uniform"}
+    assert {unit.names for unit in runs_of(sweep)} == {(*pair, own) for pair in pairs for own in strategies}
+    assert sorted(unit.names for unit in references_of(sweep)) == sorted((*pair, NO_DATA) for pair in pairs)
+    worlds = {unit.names[1]: unit.world for unit in runs_of(sweep)}
+    assert {unit.names[1]: unit.world for unit in references_of(sweep)} == worlds
+
+
+@pytest.mark.parametrize("figure", ["figure1", "betas", "repeats"])
+def test_a_sweep_is_called_as_its_figure(figure):
+    assert getattr(Reproduction(PUBLISHED, ("se",)), figure)().name == figure
+
+
+@pytest.mark.parametrize(("figure", "runs"), [("figure1", 80), ("betas", 20), ("repeats", 20)])
+def test_runs_checkpoints_and_batches_are_the_papers(figure, runs):
+    units = runs_of(getattr(Reproduction(PUBLISHED, ("matern15",)), figure)())
+    seeds = {}
+    for unit in units:
+        assert (unit.budget, unit.checkpoints) == ("samples_per_step", (10, 20, 40, 80, 160))
+        assert (unit.device, unit.dtype) == ("cpu", "float64") and len(unit.seeds) <= 8
+        seeds.setdefault(unit.names, []).extend(unit.seeds)
+    assert {tuple(each) for each in seeds.values()} == {tuple(range(runs))}
+    assert len(units) == -(-runs // 8) * len(seeds)  # no smaller batches than that
+
+
+def test_every_exploration_is_planned_with_and_without_the_bonus():
+    sweep = Reproduction(PUBLISHED).figure1()
+    assert set(explored(sweep).values()) == {1} and len(explored(sweep)) == 3 * 6 * 80
+    for unit in runs_of(sweep):
+        assert planners_of(unit) == {"optimistic": rf.Optimistic(0.1), "mean": rf.Mean()}
+
+
+@PRESETS
+def test_the_preset_arrives_in_models_and_strategies(preset):
+    ridges = {"published": (0.01, 0.5, 0.5), "literal": (1e-4, 0.25, 0.25)}[preset.name]
+    units = runs_of(Reproduction(preset).figure1())
+    models = {unit.names[1]: built("model", unit.model) for unit in units}
+    wanted = [rf.Model(kernel, ridge) for kernel, ridge in zip(KERNELS.values(), ridges, strict=True)]
+    assert models == dict(zip(KERNELS, wanted, strict=True))
+    strategies = {unit.names[2]: built("strategy", unit.strategy) for unit in units}
+    assert strategies == {**paper_strategies(preset), **EXTRA}
+    empty = {"published": "zero", "literal": "prior"}[preset.name]
+    assert {strategies[name].empty for name in ("online", "qiu", "greedy")} == {empty}
+
+
+@PRESETS
+def test_the_preset_arrives_in_the_worlds(preset):
+    """One minimum for all of P leaves one zero in it, one for each z leaves a zero in every row."""
+    tables = {unit.names[1]: unit.world for unit in runs_of(Reproduction(preset, quick=True).figure1())}
+    for name, table in tables.items():
+        world, reward = built("world", table)
+        same, same_reward = rf.rkhs_world(KERNELS[name], preset=preset, states=20, actions=20)
+        assert np.array_equal(world.P, same.P) and np.array_equal(reward, same_reward)
+        zeros = np.count_nonzero(world.P == 0.0, axis=-1)
+        assert np.all(zeros == 1) if preset is LITERAL else zeros.sum() == 1
+    assert {json.loads(table)["preset"] for table in tables.values()} == {preset.name}
+
+
+def test_the_worlds_are_as_large_as_the_papers_unless_quick():
+    for quick, wanted in [(False, {}), (True, {"states": 20, "actions": 20})]:
+        (table,) = {unit.world for unit in Reproduction(PUBLISHED, ("se",), quick=quick).figure1().units}
+        found = json.loads(table)
+        assert {key: found[key] for key in ("states", "actions") if key in found} == wanted
+    assert rf.rkhs_world.__kwdefaults__["states"] == rf.rkhs_world.__kwdefaults__["actions"] == 100
+
+
+@PRESETS
+def test_a_unit_is_the_learning_curve_of_the_papers_strategy(preset):
+    kernel = KERNELS["matern15"]
+    world, reward = rf.rkhs_world(kernel, seed=3, preset=preset, states=20, actions=20)
+    units = runs_of(Reproduction(preset, ("matern15",), seed=3, quick=True).figure1())
+    strategies = {**paper_strategies(preset), **EXTRA}
+    assert [unit.names[2] for unit in units] == list(strategies)
+    for unit in units:
+        curves = rf.learning_curves(
+            world, rf.Model(kernel, preset.ridge(kernel)), strategies[unit.names[2]], reward,
+            {"optimistic": rf.Optimistic(0.1), "mean": rf.Mean()},
+            samples_per_step=[4, 8, 16], seeds=range(4),
+        )  # fmt: skip
+        records = unit.run()
+        for name, curve in curves.items():
+            own = [record for record in records if record.planner == name]
+            assert [record.samples for record in own] == 4 * [4, 8, 16]
+            for measure in ("start", "mean", "max"):
+                found = np.reshape([getattr(record, measure) for record in own], (4, 3))
+                np.testing.assert_allclose(found, getattr(curve, measure), rtol=0, atol=1e-12)
+
+
+# --- betas and repeats ---
+
+
+def test_beta_is_the_explorers_and_the_planners():
+    sweep = Reproduction(PUBLISHED).betas()
+    found = {}
+    for unit in runs_of(sweep):
+        planners = tuple(planners_of(unit).values())
+        found.setdefault(unit.names[1], set()).add((built("strategy", unit.strategy), planners))
+    every = tuple(rf.Optimistic(beta) for beta in (0.1, 1.0, 10.0, 100.0))
+    wanted = {(rf.Generative(), every), (rf.GreedyMaxVariance(), every), (rf.Uniform(), (rf.Mean(),))}
+    for own in every:
+        wanted |= {(rf.Online(own.beta), (own,)), (rf.Qiu(own.beta), (own,))}
+    assert found == dict.fromkeys(KERNELS, wanted)
+    assert set(explored(sweep).values()) == {1} and len(explored(sweep)) == 3 * 11 * 20
+    assert len(references_of(sweep)) == 3
+
+
+def test_every_beta_has_a_name_of_its_own():
+    """Records are found by the names of their strategy and planner: these must tell the betas apart."""
+    names = [(unit.names, name) for unit in runs_of(Reproduction(PUBLISHED, ("se",), runs=1).betas())
+             for name, _ in unit.planners]  # fmt: skip
+    assert len(set(names)) == len(names) == 4 * 4 + 1
+
+
+def test_repeats_are_other_worlds_and_begin_with_figure_1():
+    what = Reproduction(PUBLISHED, ("matern15",), seed=5, draws=2, quick=True)
+    tables = list(dict.fromkeys(unit.world for unit in what.repeats().units))
+    (first, r), (second, other_r) = (built("world", table) for table in tables)
+    assert np.abs(first.P - second.P).max() > 1e-3 and np.abs(r - other_r).max() > 0.1
+    (figure1,) = {unit.world for unit in what.figure1().units}
+    assert tables[0] == figure1
+    world, reward = what.worlds()["matern15"]
+    assert np.array_equal(world.P, first.P) and np.array_equal(reward, r)
+
+
+def test_repeats_have_ten_draws_and_the_four_algorithms():
+    sweep = Reproduction(PUBLISHED).repeats()
+    names = {unit.names for unit in runs_of(sweep)}
+    strategies = ("generative", "online", "qiu", "greedy", "uniform")
+    assert names == {
+        (f"{kernel}, draw {seed}", kernel, own)
+        for kernel in KERNELS for seed in range(10) for own in strategies
+    }  # fmt: skip
+    assert len({unit.world for unit in sweep.units}) == len(references_of(sweep)) == 30
+    assert set(explored(sweep).values()) == {1}
+
+
+def test_kernels_seed_runs_and_draws_are_respected():
+    what = Reproduction(LITERAL, ("matern15", "se"), seed=7, runs=11, draws=3, quick=True)
+    for sweep, draws in [(what.figure1(), [7]), (what.betas(), [7]), (what.repeats(), [7, 8, 9])]:
+        worlds = {unit.names[:2]: json.loads(unit.world) for unit in sweep.units}
+        assert list(worlds) == [(f"{k}, draw {seed}", k) for k in ("matern15", "se") for seed in draws]
+        for (name, kernel), table in worlds.items():
+            assert name.endswith(f", draw {table['seed']}") and table["preset"] == "literal"
+            assert build("kernel", table["kernel"]) == KERNELS[kernel]
+        of_one = [unit.seeds for unit in runs_of(sweep) if unit.names == runs_of(sweep)[0].names]
+        assert of_one == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10)]
+    assert what.every_draw == range(7, 10) and list(what.worlds()) == ["matern15", "se"]
+
+
+def test_quick_is_small_unless_told_otherwise():
+    quick = Reproduction(PUBLISHED, ("se",), quick=True)
+    for sweep in (quick.figure1(), quick.betas(), quick.repeats()):
+        assert {unit.checkpoints for unit in runs_of(sweep)} == {(4, 8, 16)}
+        assert {seed for unit in runs_of(sweep) for seed in unit.seeds} == set(range(4))
+    assert len(quick.every_draw) == 3
+    own = Reproduction(PUBLISHED, ("se",), runs=6, draws=5, quick=True)
+    assert len(own.every_draw) == 5 and {unit.seeds for unit in runs_of(own.figure1())} == {
+        (0, 1, 2, 3),
+        (4, 5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kernels": ("se", "rbf")}, "kernels must be among se, matern25, matern15, got 'rbf'"),
+        ({"kernels": ("se", "se")}, "kernels must be different and at least one, got 'se, se'"),
+        ({"kernels": ()}, "kernels must be different and at least one, got ''"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"seed": 0.5}, "seed must be a whole number"),
+        ({"runs": 0}, "runs must be a whole number of at least 1, got 0"),
+        ({"runs": -3}, "runs must be a whole number of at least 1, got -3"),
+        ({"draws": 0}, "draws must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        Reproduction(PUBLISHED, **options)
+
+
+# --- the command ---
+
+
+def reproduce(capsys, *arguments):
+    """The command in this process: its exit code, and what it printed."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["rewardfree", "reproduce", *map(str, arguments)])
+        cli.main()
+    said = capsys.readouterr()
+    return ended.value.code or 0, said.out, said.err
+
+
+def below(folder):
+    """The files of a folder, by name."""
+    return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+
+
+def pictures(*names):
+    return {f"{name}.{form}" for name in names for form in ("png", "pdf")}
+
+
+def check_pictures(files):
+    """Pictures that are what their names say."""
+    marks = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
+    for path in files.values():
+        if path.suffix in marks:
+            assert path.read_bytes().startswith(marks[path.suffix]) and path.stat().st_size > 5000, path
+
+
+@pytest.fixture(scope="module")
+def figure1(tmp_path_factory):
+    """What the command wrote and printed."""
+    out = tmp_path_factory.mktemp("reproduced")
+    done = subprocess.run(
+        [COMMAND, "reproduce", "figure1", *SMALL, "--runs", "2", "--out", out],
+        capture_output=True, text=True, env={**os.environ, "PYTHONWARNINGS": "default"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return out, done.stdout
+
+
+def test_figure_1_is_written(figure1):
+    out, text = figure1
+    gaps = [
+        f"figures/gap_{measure}_by_{axis}_{planner}"
+        for measure in ("start", "max") for axis in ("samples", "episodes", "steps")
+        for planner in ("mean", "optimistic")
+    ]  # fmt: skip
+    files = below(out / "figure1")
+    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    assert set(files) == wanted | pictures("figure1", "figure1_mean_planning", *gaps)
+    check_pictures(files)
+    assert "figure1: 12 runs in 7 units, preset published\n7 units run in " in text
+    assert (out / "figure1" / "table.txt").read_text() in text
+    assert [path for path in out.iterdir() if path.name != "figure1"] == []
+
+
+def test_the_table_has_the_gaps_of_the_runs(figure1):
+    kernel = KERNELS["matern15"]
+    world, reward = rf.rkhs_world(kernel, states=20, actions=20)
+    curve = rf.learning_curves(
+        world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"own": rf.Optimistic(0.1)},
+        samples_per_step=[4, 8, 16], seeds=[0, 1],
+    )["own"]  # fmt: skip
+    start, largest = (
+        [float(mean) for mean in re.findall(r"([\d.]+) \+-", line)]
+        for line in figure1[1].splitlines() if line.startswith("  online, optimistic ")
+    )  # fmt: skip
+    np.testing.assert_allclose(start, curve.start.mean(axis=0), rtol=0, atol=5.1e-4)
+    np.testing.assert_allclose(largest, curve.max.mean(axis=0), rtol=0, atol=5.1e-4)
+
+
+def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkeypatch):
+    """One picture must do for those by planner, cost and measure: each takes its time."""
+    out, folder = figure1[0], figure1[0] / "figure1"
+
+    def draw_one(found, into, forms, names):
+        figure = gap_figure(found, "mean", "steps", "max", names=names)
+        return save_as(figure, into / "gap_max_by_steps_mean", forms)
+
+    monkeypatch.setattr(reproduction, "draw_gaps", draw_one)
+    again = pictures("figure1", "figure1_mean_planning", "figures/gap_max_by_steps_mean") | {"table.txt"}
+    before = {name: (folder / name).read_bytes() for name in again}
+    with Store(folder / "results.sqlite", create=False) as store:
+        rows = list(store.rows())
+    for name in again:
+        (folder / name).unlink()
+    code, text, errors = reproduce(capsys, "figure1", *SMALL, "--runs", 2, "--out", out)
+    assert (code, errors) == (0, "") and "all of them are stored already" in text
+    assert [name for name in again if (folder / name).read_bytes() != before[name]] == []
+    with Store(folder / "results.sqlite", create=False) as store:
+        assert list(store.rows()) == rows
+
+
+def test_the_table_is_table_1_and_the_gaps_that_are_stored(figure1, capsys):
+    out, printed = figure1
+    code, text, errors = reproduce(capsys, "table", *SMALL, "--runs", 2, "--out", out)
+    assert (code, errors) == (0, "") and "all of them are stored already" in text
+    written = (out / "table" / "table.txt").read_text()
+    assert written.startswith("Table 1 of the paper: ") and "2.80 for nu = 2.5, 3.33 for nu = 1.5" in written
+    gaps = [line for line in printed.splitlines() if line.startswith("  generative, mean ")]
+    assert gaps[0] in written.splitlines() and gaps[1] not in written.splitlines()  # of the start alone
+    assert "none of their N = 10, 20, 40, 80, 160 is among ours, so nothing can be said" in written
+    assert set(written.splitlines()) <= set(text.splitlines())
+
+
+def test_functions_are_drawn_without_a_run(tmp_path, capsys):
+    code, text, errors = reproduce(capsys, "functions", *SMALL, "--out", tmp_path)
+    assert (code, errors) == (0, "")
+    files = below(tmp_path)
+    assert set(files) == pictures("functions/functions_matern15")
+    check_pictures(files)
+    assert all(str(path) in text for path in files.values())
+
+
+def test_functions_have_the_papers_numbers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(reproduction, "functions_figure", lambda *_: None)
+    monkeypatch.setattr(reproduction, "save_as", lambda *_: [])
+    _, text, _ = reproduce(capsys, "functions", "--quick", "--kernels", "matern15,se", "--out", tmp_path)
+    assert re.findall(r"Figure (\d), ([^:]*):", text) == [("4", "Matérn 1.5"), ("2", "Squared exponential")]
+
+
+def test_betas_are_run_and_drawn(tmp_path, capsys):
+    code, text, errors = reproduce(capsys, "betas", *SMALL, "--runs", 1, "--out", tmp_path)
+    assert (code, errors) == (0, "")
+    files = below(tmp_path / "betas")
+    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    assert set(files) == wanted | pictures("betas_matern15_start", "betas_matern15_max")
+    check_pictures(files)
+    table = files["table.txt"].read_text()
+    assert table in text and table.count("β = ") == 16
+    with Store(files["results.sqlite"], create=False) as store:
+        rows = [row for row in store.rows() if row[2:6] == ("online-10", 0, "optimistic-10", 16)]
+    assert re.search(rf"\(Alg 3\) +β = 10 .* {rows[0][8]:.3f}\n", table) and len(rows) == 1
+
+
+def test_repeats_are_run_and_drawn(tmp_path, capsys):
+    arguments = ("--runs", 1, "--draws", 2, "--seed", 4, "--out", tmp_path)
+    code, text, errors = reproduce(capsys, "repeats", *SMALL, *arguments)
+    assert (code, errors) == (0, "")
+    files = below(tmp_path / "repeats")
+    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    drawn = pictures("repeats_mean_planning", "repeats_start", "repeats_max", "draws/draw_4", "draws/draw_5")
+    assert set(files) == wanted | drawn
+    check_pictures(files)
+    assert files["draws/draw_4.png"].read_bytes() != files["draws/draw_5.png"].read_bytes()
+    assert "nothing can be said" in text  # 4, 8 and 16 samples are none of the authors'
+    table = files["table.txt"].read_text()
+    assert (
+        "nothing can be said" in table and "draw 4" in table and "draw 5" in table and "draw 6" not in table
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            "figure7 --quick",
+            "there is functions, figure1, betas, repeats, table or all to reproduce, got 'figure7'",
+        ),
+        ("figure1 --quick --preset old", "preset must be one of published, literal, got 'old'"),
+        ("figure1 --quick --kernels rbf", "kernels must be among se, matern25, matern15, got 'rbf'"),
+        ("figure1 --quick --kernels se,se", "kernels must be different"),
+        ("figure1 --quick --kernels ,", "kernels must be different and at least one"),
+        ("figure1 --quick --runs 0", "runs must be a whole number of at least 1, got 0"),
+        ("repeats --quick --draws 0", "draws must be a whole number of at least 1, got 0"),
+        ("figure1 --quick --seed -1", "seed must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_no_folder(arguments, said, tmp_path, capsys):
+    code, text, errors = reproduce(capsys, *arguments.split(), "--out", tmp_path / "out")
+    assert (code, text) == (2, "")
+    assert errors.startswith("rewardfree: ") and said in errors and errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- interruption ---
+
+LONG = """
+runs = 1000
+batch = 1
+samples_per_step = [3]
+
+[[worlds]]
+type = "corridor_world"
+states = 10
+actions = 6
+
+[[models]]
+type = "Model"
+kernel = {type = "Delta"}
+ridge = 0.5
+
+[[strategies]]
+type = "Uniform"
+
+[[planners]]
+type = "Mean"
+"""
+
+
+def units_in(path):
+    """How many units a store holds that somebody else may be making."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        try:
+            return base.execute("SELECT count(*) FROM units").fetchone()[0]
+        except sqlite3.OperationalError:  # no such table, or locked
+            return 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
+)
+def test_an_interrupted_sweep_says_what_is_stored_and_ends_its_workers(tmp_path, number, code):
+    (tmp_path / "long.toml").write_text(LONG)
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [COMMAND, "sweep", tmp_path / "long.toml", "--out", out, "--jobs", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONWARNINGS": "default"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while units_in(out / "results.sqlite") < 5 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    workers = children.read_text().split()
+    assert len(workers) >= 2
+    process.send_signal(number)
+    printed, errors = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (code, ""), errors
+    said = re.fullmatch(
+        r"rewardfree: interrupted with (\d+) of (\d+) units stored in \S+results\.sqlite; run .*\n", errors
+    )
+    assert said, errors
+    with Store(out / "results.sqlite", create=False) as store:
+        assert 5 <= len(store.keys()) == int(said[1]) < int(said[2]) == 1001
+        rows = list(store.rows())
+    assert len(rows) in (
+        int(said[1]),
+        int(said[1]) + 1,
+    )  # a gap for each run, and two where there are no data
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
