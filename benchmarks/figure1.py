@@ -61,18 +61,19 @@ def _memory(pid: int) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 2**20
 
 
-def whole_figure(quick: bool) -> tuple[float, float, float]:
+def whole_figure(quick: bool, out: Path) -> tuple[float, float, float]:
     """Wall seconds, CPU seconds and peak GB of `rewardfree reproduce figure1`."""
+    if (out / "figure1").exists():
+        raise SystemExit(f"{out} has results already: timing what is stored would say nothing")
     command = Path(sys.executable).parent / "rewardfree"
-    with tempfile.TemporaryDirectory() as folder:
-        before, started = os.times(), time.perf_counter()
-        call = [command, "reproduce", "figure1", "--out", folder, *(["--quick"] if quick else [])]
-        process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
-        memory = Memory(process.pid)
-        memory.start()
-        if process.wait():
-            raise SystemExit("the reproduction failed")
-        wall, after = time.perf_counter() - started, os.times()
+    before, started = os.times(), time.perf_counter()
+    call = [command, "reproduce", "figure1", "--out", out, *(["--quick"] if quick else [])]
+    process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
+    memory = Memory(process.pid)
+    memory.start()
+    if process.wait():
+        raise SystemExit("the reproduction failed")
+    wall, after = time.perf_counter() - started, os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return wall, cpu, memory.peak
 
@@ -102,7 +103,7 @@ def by_scikit_learn(world, reward, name, checkpoints) -> float:
         return time.perf_counter() - started
 
 
-def rows(quick: bool = False) -> list[Row]:
+def rows(quick: bool, out: Path) -> list[Row]:
     side, checkpoints = (20, (4, 8, 16)) if quick else (100, CHECKPOINTS)
     world, reward = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
     table, slow_total = [], 0.0
@@ -111,9 +112,9 @@ def rows(quick: bool = False) -> list[Row]:
             ours(world, reward, strategy, checkpoints), by_scikit_learn(world, reward, name, checkpoints),
         )  # fmt: skip
         slow_total += slow
-        claim = f"one {name} run, N = {checkpoints[-1]}, {side} x {side}, {len(checkpoints)} checkpoints, two planners"
+        claim = f"one {name} run, N = {checkpoints[-1]}, {side} x {side}, {len(checkpoints)} checkpoints"
         table.append(Row(claim, f"{fast:.3f} s", f"scikit-learn {slow:.1f} s", f"{slow / fast:.0f}x faster"))
-    wall, cpu, peak = whole_figure(quick)
+    wall, cpu, peak = whole_figure(quick, out)
     expected = len(KERNELS) * (QUICK_RUNS if quick else RUNS["figure1"]) * slow_total
     table.append(
         Row(
@@ -130,4 +131,7 @@ def rows(quick: bool = False) -> list[Row]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    show(rows(parser.parse_args().quick))
+    parser.add_argument("--out", type=Path, help="keep the results there")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        show(rows(given.quick, given.out or Path(folder)))

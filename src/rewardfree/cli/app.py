@@ -18,6 +18,7 @@ from rewardfree.cli.reproduction import Job, perform
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
 from rewardfree.cli.theory import answers, draw
 from rewardfree.cli.theory import coverage as measured_coverage
+from rewardfree.cli.theory import norms as measured_norms
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
 from rewardfree.experiments.store import Store
@@ -145,7 +146,7 @@ def reproduce(
 
 @app.command()
 def theory(
-    what: Annotated[str, typer.Argument(help="width, gain, spectrum, complexity or table1.")],
+    what: Annotated[str, typer.Argument(help="width, gain, spectrum, complexity, table1 or norms.")],
     kernel: Annotated[str, typer.Option(help="se, matern, ntk, linear or delta.")] = "matern",
     nu: Annotated[float, typer.Option(help="Smoothness, for matern.")] = 1.5,
     lengthscale: Annotated[float, typer.Option(help="For se, matern and linear.")] = 0.1,
@@ -160,6 +161,7 @@ def theory(
     states: Annotated[int, typer.Option(help="S, where a bound is for every reward.")] = 100,
     norm: Annotated[float | None, typer.Option(help="B1, which bounds ||[PV]||; by default H.")] = None,
     value_norm: Annotated[float | None, typer.Option(help="B2, which bounds ||V||; by default H.")] = None,
+    side: Annotated[int, typer.Option(help="States, and as many actions, of the world for norms.")] = 40,
     as_json: Annotated[bool, typer.Option("--json", help="A list of objects instead of a table.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the picture that goes with it.")] = None,
 ) -> None:
@@ -172,6 +174,10 @@ def theory(
     problem = Problem(
         own, dim, horizon, epsilon, delta, ridge, samples, points, states, norm, value_norm
     )  # fmt: skip
+    if what == "norms":
+        for line in measured_norms(problem, side):
+            typer.echo(line)
+        return
     results = answers(what, problem)
     typer.echo(result_json(results) if as_json else "\n".join(result_table(results)).rstrip())
     if out is not None:

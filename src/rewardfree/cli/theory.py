@@ -18,6 +18,7 @@ from rewardfree.report.theory import coverage_table, curves_figure
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths
 from rewardfree.theory.complexity import theorem_2_gap
 from rewardfree.theory.gain import greedy_upper, spectral_law
+from rewardfree.theory.norms import law_norms, norm_curve
 from rewardfree.theory.width import (
     adaptive_width,
     every_reward_width,
@@ -29,6 +30,8 @@ from rewardfree.theory.width import (
 )
 
 FORMS = ("png", "pdf")
+#: A norm that grows by more than this from one jitter to the next has not settled.
+STILL = 1.05
 #: Draws on which a width is fitted; it is tested on the others.
 FIT = 10
 QUESTIONS: dict[str, Callable[[Problem], list[Result]]] = {
@@ -108,6 +111,32 @@ def coverage(
     figure = curves_figure(curves, "samples per step N", "gap", title, dashed=["H: true of any policy"])
     out.mkdir(parents=True, exist_ok=True)
     yield f"\npictures: {', '.join(map(str, save_as(figure, out / f'bounds_{world}', FORMS)))}"
+
+
+def norms(problem: Problem, side: int) -> Iterator[str]:
+    """Norms on the paper's world of this kernel, over the jitter: is there a finite B1, and a finite B2?"""
+    world, reward = rf.rkhs_world(
+        problem.kernel, problem.ridge, states=side, actions=side, horizon=problem.horizon
+    )
+    model = rf.Model(problem.kernel, problem.ridge)
+    data = rf.explore(world, model, rf.Generative(), samples_per_step=problem.samples)
+    planned = np.stack([rf.plan(data, reward, planner).values for planner in (rf.Mean(), rf.Optimistic(0.1))])
+    values = planned.reshape(-1, side).T  # (s, planners and steps)
+    laws = law_norms(problem.kernel, world.grid.points, world.law(0).reshape(side * side, side))
+    closure = norm_curve(problem.value_kernel or problem.kernel, world.states, values)
+    yield f"norms on an rkhs world of {side} x {side} points, at least (the smaller the jitter, the sharper)"
+    heads = ("jitter", "max ||P(s'|.)||", "||1||", "||[PV]||, V in [0,1]", "||V|| planned")
+    yield "".join(f"{head:>22s}" for head in heads)
+    for i, jitter in enumerate(laws.jitters):
+        row = (laws.largest[i], laws.one[i], laws.bound[i], closure.norms[i].max())
+        yield f"{jitter:22.0e}" + "".join(f"{value:22.3f}" for value in row)
+    grown = {"[PV]": laws.bound[-1] / laws.bound[-2], "V": float(closure.grows.max())}
+    for name, ratio in grown.items():
+        word = "settles" if ratio < STILL else "still grows: these points show no finite norm"
+        yield f"  ||{name}|| {word} ({ratio:.2f} times from the last jitter but one to the last)"
+    yield f"  Assumption 1, ||P(s'|.)|| <= 1: {'not contradicted' if laws.largest[-1] <= 1.0 else 'fails'}"
+    norm = "fails" if laws.one[-1] > 1.0 else "not contradicted"
+    yield f"  B1 = H, for which ||[P1]|| = ||1|| must be at most 1: {norm}"
 
 
 def _samples(problem: Problem) -> Any:

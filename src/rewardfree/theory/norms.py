@@ -32,18 +32,7 @@ def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS)
     Interpolation of many close points is ill-conditioned: below a jitter of about 1e-12 rounding decides.
     A norm that still grows from jitter to jitter has no finite limit that these points show.
     """
-    points, values = as_points(points, "points"), as_array(values, "values")
-    values = values[:, None] if values.ndim == 1 else values
-    check_finite(values, "values")
-    jitters = np.sort(as_array(jitters, "jitters"))[::-1]
-    if values.ndim != 2 or len(values) != len(points):
-        raise ValueError(f"values must have one row for each of {len(points)} points, got {values.shape}")
-    if not len(jitters) or not jitters[-1] > 0.0:
-        raise ValueError(f"jitters must be positive numbers, got {jitters}")
-    if len(points) > MOST_ROWS:
-        raise ValueError(
-            f"norms are measured on at most {MOST_ROWS} points, got {len(points)}: take a subset"
-        )
+    points, values, jitters = _checked(points, values, "values", jitters)
     with one_blas_thread():
         weights, vectors = _inverses(kernel, points, jitters)
         norms = np.sqrt(weights @ (vectors.T @ values) ** 2)
@@ -69,17 +58,29 @@ class LawNorms:
 
 def law_norms(kernel: Kernel, points: Any, law: Any, jitters: Any = JITTERS) -> LawNorms:
     """Norms of a transition law (m,s') given at m points: sup over V of ||[PV]||^2 = V^T G V."""
-    points, law = as_points(points, "points"), as_array(law, "law")
-    if law.ndim != 2 or len(law) != len(points):
-        raise ValueError(f"law must have one row for each of {len(points)} points, got {law.shape}")
-    together = np.concatenate([law, np.ones((len(points), 1))], axis=1)
-    curve = norm_curve(kernel, points, together, jitters)
-    of_law, one = curve.norms[:, :-1], curve.norms[:, -1]
+    points, law, jitters = _checked(points, law, "law", jitters)
     with one_blas_thread():
-        weights, vectors = _inverses(kernel, points, curve.jitters)
+        weights, vectors = _inverses(kernel, points, jitters)
         turned = vectors.T @ law
+        each = np.sqrt(weights @ turned**2)  # (j,s')
         roots = [np.sqrt(np.abs(turned.T @ (own[:, None] * turned)).sum()) for own in weights]
-    return LawNorms(curve.jitters, of_law.max(axis=1), of_law.sum(axis=1), np.array(roots), one)
+        one = np.sqrt(weights @ vectors.sum(axis=0) ** 2)
+    return LawNorms(jitters, each.max(axis=1), each.sum(axis=1), np.array(roots), one)
+
+
+def _checked(points: Any, values: Any, name: str, jitters: Any) -> tuple[Any, Any, Any]:
+    """Points (m,d), values (m,c) and jitters in falling order, if they go together."""
+    points, values = as_points(points, "points"), as_array(values, name)
+    values = values[:, None] if values.ndim == 1 else values
+    check_finite(values, name)
+    if values.ndim != 2 or len(values) != len(points):
+        raise ValueError(f"{name} must have one row for each of {len(points)} points, got {values.shape}")
+    if len(points) > MOST_ROWS:
+        raise ValueError(f"norms need at most {MOST_ROWS} points, got {len(points)}: take a subset")
+    jitters = np.sort(as_array(jitters, "jitters"))[::-1]
+    if not len(jitters) or not jitters[-1] > 0.0:
+        raise ValueError(f"jitters must be positive numbers, got {jitters}")
+    return points, values, jitters
 
 
 def _inverses(kernel: Kernel, points: Any, jitters: Any) -> tuple[Any, Any]:
