@@ -187,3 +187,54 @@ def test_mistyped_command_shows_usage(arguments):
     assert done.returncode == 2
     assert "Usage: rewardfree" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+SMALL = ["--points", "100", "--samples", "20", "--horizon", "4", "--lengthscale", "0.3"]
+
+
+@pytest.mark.parametrize("what", ["width", "gain", "spectrum", "complexity", "table1"])
+def test_theory_as_a_table_as_json_and_as_a_picture(what, tmp_path):
+    found = json.loads(shown("theory", what, "--json", *SMALL))
+    assert {tuple(each) for each in found} == {
+        ("name", "reading", "value", "assumptions", "vacuous", "sentence")
+    }
+    text = shown("theory", what, *SMALL, "--out", str(tmp_path))
+    for each in found:
+        assert each["name"] in text and each["reading"] in text and each["sentence"] in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == (
+        [] if what == "table1" else [f"{what}.pdf", f"{what}.png"]
+    )
+
+
+def test_theorem_3_as_printed_has_no_number():
+    found = json.loads(shown("theory", "complexity", "--json", *SMALL))
+    (printed, *_) = [r for r in found if (r["name"], r["reading"]) == ("Theorem 3, N per step", "printed")]
+    assert (printed["value"], printed["vacuous"], printed["sentence"]) == (None, True, "no N satisfies it")
+
+
+def test_norms_and_coverage_are_measured(tmp_path):
+    assert "||[PV]|| settles" in shown("theory", "norms", "--side", "8", "--lengthscale", "0.3")
+    options = ["--side", "6", "--draws", "11", "--samples", "4", "--horizon", "3", "--lengthscale", "0.3"]
+    text = shown("coverage", *options, "--world", "sharpened", "--out", str(tmp_path))
+    assert "fitted on 10 draws for 90%, tested on 1 others" in text and "standard errors" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bounds_sharpened.pdf",
+        "bounds_sharpened.png",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["theory", "luck"], "theory knows about width, gain, spectrum, complexity, table1"),
+        (["theory", "width", "--delta", "1"], "delta must lie strictly between 0 and 1, got 1.0"),
+        (["theory", "width", "--epsilon", "0"], "epsilon must be positive"),
+        (["theory", "gain", "--ridge", "-1"], "ridge must be positive"),
+        (["coverage", "--draws", "10"], "draws must be more than the 10 that a width is fitted on, got 10"),
+        (["coverage", "--world", "flat"], "world must be one of rkhs, sharpened, got 'flat'"),
+    ],
+)
+def test_theory_refuses_in_one_line(arguments, said):
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    assert said in done.stderr and done.stderr.count("\n") == 1
