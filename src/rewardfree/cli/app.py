@@ -161,6 +161,11 @@ def theory(
     states: Annotated[int, typer.Option(help="S, where a bound is for every reward.")] = 100,
     norm: Annotated[float | None, typer.Option(help="B1, which bounds ||[PV]||; by default H.")] = None,
     value_norm: Annotated[float | None, typer.Option(help="B2, which bounds ||V||; by default H.")] = None,
+    value_kernel: Annotated[
+        str | None, typer.Option(help="k_psi for values V on the states; by default z's own kernel.")
+    ] = None,
+    value_nu: Annotated[float, typer.Option(help="Smoothness of a matern k_psi.")] = 1.5,
+    value_lengthscale: Annotated[float, typer.Option(help="Of k_psi.")] = 0.1,
     side: Annotated[int, typer.Option(help="States, and as many actions, of the world for norms.")] = 40,
     as_json: Annotated[bool, typer.Option("--json", help="A list of objects instead of a table.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the picture that goes with it.")] = None,
@@ -171,8 +176,11 @@ def theory(
     `rewardfree theory width --json`, `rewardfree theory gain --out pictures`
     """
     own = kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=depth)
+    psi = None
+    if value_kernel is not None:
+        psi = kernel_named(value_kernel, nu=value_nu, lengthscale=value_lengthscale, depth=depth)
     problem = Problem(
-        own, dim, horizon, epsilon, delta, ridge, samples, points, states, norm, value_norm
+        own, dim, horizon, epsilon, delta, ridge, samples, points, states, norm, value_norm, psi
     )  # fmt: skip
     if what == "norms":
         for line in measured_norms(problem, side):

@@ -123,7 +123,7 @@ def norms(problem: Problem, side: int) -> Iterator[str]:
     planned = np.stack([rf.plan(data, reward, planner).values for planner in (rf.Mean(), rf.Optimistic(0.1))])
     values = planned.reshape(-1, side).T  # (s, planners and steps)
     laws = law_norms(problem.kernel, world.grid.points, world.law(0).reshape(side * side, side))
-    closure = norm_curve(problem.value_kernel or problem.kernel, world.states, values)
+    closure = norm_curve(problem.kernel_of_values, world.states, values)
     yield f"norms on an rkhs world of {side} x {side} points, at least (the smaller the jitter, the sharper)"
     heads = ("jitter", "max ||P(s'|.)||", "||1||", "||[PV]||, V in [0,1]", "||V|| planned")
     yield "".join(f"{head:>22s}" for head in heads)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,11 +17,10 @@ from rewardfree.theory.result import Result
 from rewardfree.theory.spectrum import (
     Decay,
     Spectrum,
-    agreement,
     fit_decay,
     gauss_legendre,
     known_exponent,
-    mercer_spectrum,
+    trusted_spectrum,
 )
 
 #: The candidates on which Gamma is computed: a grid of at most so many points of [0,1]^d.
@@ -60,9 +60,10 @@ class Problem:
                 non_negative(getattr(self, name), name)
         if self.points is not None:
             count(self.points, "points")
-        prior = float(np.max(self.kernel.diag(self.candidates[:1000])))
+        prior = float(self.priors.max())
         if prior > 1.0 + 1e-12:
             raise ValueError(f"the theorems need k(z,z) <= 1, got {prior:g}: scale the kernel down")
+        self.kernel_of_values.diag(_grid(2, self.state_dim))  # does it take the states?
 
     @property
     def size(self) -> int:
@@ -85,17 +86,32 @@ class Problem:
     @cached_property
     def candidates(self) -> Any:
         """An even grid of [0,1]^d, of |Z| points or as many as are practical."""
-        side = max(2, round(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim)))
-        axes = [np.linspace(0.0, 1.0, side)] * self.dim
-        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dim)
+        # A little more than the root, which may have been rounded down from a whole number.
+        return _grid(max(2, int(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim) + 1e-9)), self.dim)
+
+    @cached_property
+    def priors(self) -> Any:
+        """k(z,z) at the candidates."""
+        return np.asarray(self.kernel.diag(self.candidates))
+
+    @property
+    def kernel_of_values(self) -> Kernel:
+        """k_psi; by default z's own kernel, with the lengthscales of its first coordinates."""
+        if self.value_kernel is not None:
+            return as_kernel(self.value_kernel)
+        lengthscale = getattr(self.kernel, "lengthscale", None)
+        if isinstance(lengthscale, tuple) and len(lengthscale) > self.state_dim:
+            return cast(Kernel, replace(cast(Any, self.kernel), lengthscale=lengthscale[: self.state_dim]))
+        return self.kernel
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        return mercer_spectrum(self.kernel, gauss_legendre(self.dim))
+        """As far as it is to be trusted."""
+        return trusted_spectrum(self.kernel, self.dim)
 
     @cached_property
     def value_spectrum(self) -> Spectrum:
-        return mercer_spectrum(self.value_kernel or self.kernel, gauss_legendre(self.state_dim))
+        return trusted_spectrum(self.kernel_of_values, self.state_dim)
 
     @cached_property
     def greedy(self) -> gain.GreedyGain:
@@ -129,7 +145,6 @@ def widths(problem: Problem) -> list[Result]:
         problem.norm, problem.value_norm, float(problem.horizon), problem.ridge, problem.samples,
     )  # fmt: skip
     delta, each = problem.delta, problem.delta / (problem.size * problem.steps)
-    I_n = float(problem.greedy.gains[n])
     spectrum, first = problem.value_spectrum, (_NORMS.format(B1), f"||V|| <= B2 = {B2:g}", "|psi| <= psi_max")
     fixed = (_NORMS.format(B1), "reward and ridge fixed before the data", "a stream of its own for each step")
     found = []
@@ -152,7 +167,8 @@ def widths(problem: Problem) -> list[Result]:
                     (*first, where),
                 )
             )
-    free = width.spectrum_free(B1, B2, 1.0, ridge, each).b
+    largest = float(np.max(problem.kernel_of_values.diag(_grid(50, problem.state_dim))))
+    free = width.spectrum_free(B1, B2, largest, ridge, each).b
     found.append(_width(problem, "spectrum-free, all of Z", "McDiarmid", free, first[:2]))
     args = (B1, R, ridge, problem.size, problem.steps, delta)
     for reading, joined in (("sum form", False), ("root form", True)):
@@ -161,15 +177,17 @@ def widths(problem: Problem) -> list[Result]:
     found += _continuous(problem, fixed)
     every = width.every_reward_width(B1, R, ridge, problem.size, problem.states, problem.steps, delta).b
     found.append(_width(problem, "independent data, every reward", "corners of [0,H]^S", every, fixed[:1]))
-    adaptive = width.adaptive_width(B1, R, ridge, I_n, problem.states, problem.steps, delta).b
-    found.append(
-        _width(problem, "adaptive data, every reward", "self-normalised, realised I_n", adaptive, fixed[:1])
-    )
     most = min(gain.greedy_upper(problem.gain_at(n)), gain.variance_upper(problem.greedy, n))
-    qiu = width.self_normalised_width(B1, R, ridge, most, delta).b
+    adaptive = width.adaptive_width(B1, R, ridge, most, problem.states, problem.steps, delta).b
+    found.append(
+        _width(problem, "adaptive data, every reward", "self-normalised, Gamma(n)", adaptive, fixed[:1])
+    )
+    qiu = width.self_normalised_width(B1, R, ridge, most, delta / problem.steps).b
     found.append(
         _width(problem, "adaptive data, one V (Qiu et al.)", "self-normalised, Gamma(n)", qiu, fixed[:1])
     )
+    norm, said = width.estimate_norm(R, ridge, n), "for any data, if |V| <= H"
+    found.append(Result("norm of the estimate at most", "always", norm, ("V in [0, H]",), False, said))
     return found
 
 
@@ -193,7 +211,8 @@ def _continuous(problem: Problem, assumptions: tuple[str, ...]) -> list[Result]:
 
 def _width(problem: Problem, name: str, reading: str, b: float, assumptions: tuple[str, ...]) -> Result:
     """Vacuous: not even a point at which all n samples were taken is known better than [0, H]."""
-    least = math.sqrt(problem.ridge / (problem.ridge + problem.samples))
+    prior = float(problem.priors.min())
+    least = math.sqrt(prior * problem.ridge / (problem.ridge + prior * problem.samples))
     vacuous = b * least >= problem.horizon
     needed = problem.horizon / b if b > 0 else math.inf
     sentence = (
@@ -239,52 +258,32 @@ def gains(problem: Problem) -> list[Result]:
 
 def spectra(problem: Problem) -> list[Result]:
     """The Mercer spectrum under the uniform measure on [0,1]^d."""
-    fine = problem.spectrum
-    coarse = mercer_spectrum(
-        problem.kernel, gauss_legendre(problem.dim, max(2, _nodes(problem.dim) * 3 // 4))
-    )
-    trusted = agreement(fine, coarse)
-    about = (f"uniform measure on [0,1]^{problem.dim}", f"{_nodes(problem.dim)} Gauss-Legendre nodes an axis")
+    own = problem.spectrum
+    trusted = len(own.eigenvalues)
+    nodes = len(gauss_legendre(problem.dim).nodes[0])
+    about = (f"uniform measure on [0,1]^{problem.dim}", f"{nodes} Gauss-Legendre nodes an axis")
+    sentence = "two rules agree to 2%"
     found = [
-        Result(f"lambda_{m}", "Nystrom", float(fine.eigenvalues[m - 1]), about, False, _trust(m, trusted))
+        Result(f"lambda_{m}", "Nystrom", float(own.eigenvalues[m - 1]), about, False, sentence)
         for m in (1, 2, 5, 10, 20, 50, 100, 200)
-        if m <= len(fine.eigenvalues)
+        if m <= trusted
     ]
-    found.append(Result("sum of all", "integral of k(z,z)", fine.trace, about, False, "exact"))
-    psi = fine.psi_max(max(trusted, 1))
-    found.append(
-        Result("psi_max", f"first {trusted} eigenfunctions", psi, about, False, "from below, on the nodes")
-    )
-    found.append(
-        Result(
-            "trusted eigenvalues",
-            "2% between two rules",
-            float(trusted),
-            about,
-            False,
-            "the rest is the rule's",
-        )
-    )
+    sentence = "eigenvalues that two rules agree on to 2%; the others are not used"
+    found += [
+        Result("trusted", "two rules", float(trusted), about, False, sentence),
+        Result("sum of all", "integral of k(z,z)", own.trace, about, False, "exact up to the rule"),
+        Result("left after those", "integral", own.tail(trusted), about, False, "the tail in Theorem 1"),
+        Result("psi_max", "of those", own.psi_max(trusted), about, False, "from below, on the nodes"),
+    ]
     if trusted >= 8:
-        law = fit_decay(fine.eigenvalues[:trusted], problem.dim)
+        law = fit_decay(own.eigenvalues, problem.dim)
         found.append(Result("eigendecay", law.kind, law.rate, about, False, _law_text(law)))
     p = known_exponent(problem.kernel, problem.dim)
     if p is not None:
-        text = (
-            "exponential: faster than any power"
-            if math.isinf(p)
-            else "lambda_m ~ m^-p, p = 1 + 2 nu/d, for large m"
-        )
+        powers = "lambda_m ~ m^-p, p = 1 + 2 nu/d, for large m"
+        text = "exponential: faster than any power" if math.isinf(p) else powers
         found.append(Result("eigendecay p", "known", None if math.isinf(p) else p, about, False, text))
     return found
-
-
-def _nodes(dim: int) -> int:
-    return len(gauss_legendre(dim).nodes[0])
-
-
-def _trust(m: int, trusted: int) -> str:
-    return "two rules agree to 2%" if m <= trusted else "NOT converged: two rules differ by more than 2%"
 
 
 def _law_text(law: Decay) -> str:
@@ -293,26 +292,45 @@ def _law_text(law: Decay) -> str:
 
 
 def complexities(problem: Problem) -> list[Result]:
-    """The smallest N of Theorems 2 and 3, for the width of generative data and each law of Gamma."""
+    """The smallest N of Theorems 2 and 3 for each law of Gamma.
+
+    As printed and corrected with the width of generative data, as the paper does; repaired with one that
+    holds for Alg 3: for every V, and for all rounds up to N.
+    """
     H, eps, ridge, delta = problem.horizon, problem.epsilon, problem.ridge, problem.delta
-    args = (problem.norm, float(H), ridge, problem.size, problem.steps, delta)
-    b = width.generative_width(*args, joined=False).b
+    B1, size, steps = problem.norm, problem.size, problem.steps
+    b = width.generative_width(B1, float(H), ridge, size, steps, delta, joined=False).b
+
+    def uniform(n: float) -> float:
+        return width.every_reward_width(B1, float(H), ridge, size, problem.states, steps * int(n), delta).b
+
     found = []
     for law_name, law in problem.laws().items():
-        about = (f"b = {b:.3g} (B1 = {problem.norm:g}, sum form)", f"delta = {delta:g}", f"Gamma: {law_name}")
+        about = (f"b = {b:.3g} (B1 = {B1:g}, sum form)", f"delta = {delta:g}", f"Gamma: {law_name}")
         n = complexity.theorem_2_samples(b, law, H, ridge, eps)
         found.append(_samples(problem, "Theorem 2, N per step", "printed", n, about, online=False))
-        for reading in ("printed", "corrected", "repaired"):
+        for reading in ("printed", "corrected"):
             n = complexity.theorem_3_samples(reading, b, law, H, ridge, eps, delta)
             found.append(_samples(problem, "Theorem 3, N per step", reading, n, about, online=True))
+        n = complexity.smallest_n(_repaired(problem, uniform, law), eps)
+        wide = "b" if n is None else f"b = {uniform(n):.3g}"
+        given = (f"{wide} for every V and round (B1 = {B1:g})", *about[1:], "a fixed start")
+        found.append(_samples(problem, "Theorem 3, N per step", "repaired", n, given, online=True))
     return found
+
+
+def _repaired(problem: Problem, b: Callable[[float], float], law: gain.Law) -> Callable[[float], float]:
+    H, ridge, delta = problem.horizon, problem.ridge, problem.delta
+    return lambda n: complexity.theorem_3_repaired_gap(n, b(n), law(n), H, ridge, delta)
 
 
 def _samples(
     problem: Problem, name: str, reading: str, n: int | None, about: tuple[str, ...], online: bool
 ) -> Result:
     if n is None:
-        return Result(name, reading, None, about, True, "no N satisfies it")
+        impossible = online and reading == "printed"
+        sentence = "no N satisfies it" if impossible else f"no N below {complexity.MOST:.0e} satisfies it"
+        return Result(name, reading, None, about, True, sentence)
     H = problem.horizon
     episodes, steps = (n * H, n * H * (H + 1) // 2) if online else (n, n * H)
     word = "episodes" if online else "rounds of H queries"
@@ -322,26 +340,32 @@ def _samples(
         said += "; epsilon is no smaller than H, so every policy would do"
     elif vacuous:
         said += "; the paper's own experiments use 160"
-    warning = {"printed": "", "corrected": "; its step 10b bounds points that Alg 3 discards", "repaired": ""}
-    return Result(name, reading, float(n), about, vacuous, said + (warning[reading] if online else ""))
+    if reading == "corrected":
+        said += "; its step 10b bounds points that Alg 3 discards"
+    return Result(name, reading, float(n), about, vacuous, said)
 
 
 def table_1(problem: Problem) -> list[Result]:
     """Table 1 as numbers, with every constant set to 1."""
-    p = known_exponent(problem.kernel, problem.dim)
-    fitted = p is None
-    if p is None:
-        p = fit_decay(problem.spectrum.eigenvalues, problem.dim, "polynomial").rate
+    p, how = known_exponent(problem.kernel, problem.dim), ""
+    if p is None and len(problem.spectrum.eigenvalues) >= 8:
+        p, how = fit_decay(problem.spectrum.eigenvalues, problem.dim, "polynomial").rate, " (fitted)"
     actions = max(1, round(problem.size / problem.states))
-    own = rates.Rates(problem.horizon, problem.epsilon, problem.states, actions, problem.dim, problem.dim, p)
-    about = (
-        "constants set to 1",
-        f"p = {p:g}{' (fitted)' if fitted else ''}",
-        f"S = {problem.states}, A = {actions}",
-    )
+    own = rates.Rates(
+        problem.horizon, problem.epsilon, problem.states, actions, problem.dim, problem.dim, p
+    )  # fmt: skip
+    decay = "no eigendecay to be seen" if p is None else f"p = {p:g}{how}"
+    about = ("constants set to 1", decay, f"S = {problem.states}, A = {actions}")
     found = []
     for setting, value in own.table().items():
         who, formula = rates.PRINTED[setting]
         sentence = "does not apply to this kernel" if value is None else f"{who}: {formula}"
+        if value is not None and math.isinf(value):
+            value, sentence = None, f"{sentence}, more than a number can hold"
         found.append(Result(setting, "printed", value, about, value is None or value > 1e6, sentence))
     return found
+
+
+def _grid(side: int, dim: int) -> Any:
+    axes = [np.linspace(0.0, 1.0, side)] * dim
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)

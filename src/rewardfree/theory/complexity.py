@@ -10,6 +10,8 @@ from rewardfree.theory.gain import Law
 
 #: Beyond this nobody counts samples: "no N" is said instead.
 MOST = 10**40
+#: An epsilon so far above H that more N than this would have to be tried has no use for a theorem.
+MOST_TRIED = 10**6
 
 
 def uncertainty_rate(n: float, gain: float, ridge: float) -> float:
@@ -50,6 +52,8 @@ def theorem_3_repaired_gap(
     Only points that Alg 3 keeps enter: what can be reached at step h is at most what the episode for h
     reached, plus twice what can be reached at every step before it.
     """
+    if b == 0.0:
+        return 0.0
     grows = 3.0 ** (horizon - 1) - 1.0 if horizon < 600 else math.inf
     noise = math.sqrt(math.log(horizon / delta) / (2.0 * n))
     return b * grows * (uncertainty_rate(n, gain, ridge) + noise)
@@ -103,8 +107,8 @@ def theorem_3_samples(
         return smallest_n(lambda n: own(n, b, gain(n), horizon, ridge, delta), epsilon)
     # Its last term grows with N, so no N beyond this one can do; the others fall, so they must be tried.
     last = int((epsilon / (2.0 * horizon)) ** 2 / ((horizon + 1) * math.log(2.0 / delta)))
-    tried = (n for n in range(1, last + 1) if own(n, b, gain(n), horizon, ridge, delta) <= epsilon)
-    return next(tried, None)
+    every = range(1, min(last, MOST_TRIED) + 1)
+    return next((n for n in every if own(n, b, gain(n), horizon, ridge, delta) <= epsilon), None)
 
 
 def _checked(b: float, horizon: int, ridge: float) -> tuple[float, int, float]:

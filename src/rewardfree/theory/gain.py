@@ -14,6 +14,7 @@ from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior import Lattice
 from rewardfree.theory.spectrum import Spectrum
 from rewardfree.threads import one_blas_thread
+from rewardfree.ties import argmax_tied
 
 #: An upper bound on Gamma as a function of n.
 Law: TypeAlias = Callable[[float], float]
@@ -48,11 +49,11 @@ def greedy_gain(kernel: Kernel, candidates: Any, ridge: float, n: int) -> Greedy
     gains, largest = [0.0], []
     with one_blas_thread():
         for i in range(n + 1):
-            variance = to_numpy(lattice.std())[0] ** 2
-            where = int(variance.argmax())
-            largest.append(float(variance[where]))
+            std = to_numpy(lattice.std())[0]
+            largest.append(float(std.max()) ** 2)
             if i < n:
-                gains.append(gains[-1] + 0.5 * math.log1p(largest[-1] / ridge))
+                where = int(argmax_tied(std))
+                gains.append(gains[-1] + 0.5 * math.log1p(float(std[where]) ** 2 / ridge))
                 lattice.append(None, [where])
     return GreedyGain(ridge, np.array(gains), np.array(largest))
 
@@ -114,7 +115,8 @@ def low_rank_law(residuals: Any, ridge: float, points: int | None = None) -> Law
 def rate_law(greedy: GreedyGain, p: float, dim: int) -> Law:
     """Gamma(n) = c n^(1/p) log(1+n)^(1-1/p), through the last greedy value: the growth that theory states.
 
-    For eigenvalues m^-p; for exponential ones (p infinite) c log(1+n)^(d+1). An extrapolation, not a bound.
+    For eigenvalues m^-p; for exponential ones (p infinite) c log(1+n)^(d+1). Up to the last query it is the
+    greedy value itself. An extrapolation, not a bound.
     """
     if greedy.n == 0 or not p > 1.0:
         raise ValueError(f"a rate needs queries and p > 1, got {greedy.n} queries and p = {p:g}")
@@ -123,7 +125,12 @@ def rate_law(greedy: GreedyGain, p: float, dim: int) -> Law:
     def shape(n: float) -> float:
         return float(n ** (1.0 / p) * math.log1p(n) ** logs)
 
-    return lambda n: last * shape(n) / shape(greedy.n)
+    def law(n: float) -> float:
+        if n <= greedy.n:
+            return float(np.interp(n, np.arange(greedy.n + 1), greedy.gains))
+        return last * shape(n) / shape(greedy.n)
+
+    return law
 
 
 def spectral_law(spectrum: Spectrum, ridge: float, prior: float = 1.0) -> Law:

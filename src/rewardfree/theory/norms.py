@@ -78,6 +78,7 @@ def _checked(points: Any, values: Any, name: str, jitters: Any) -> tuple[Any, An
     if len(points) > MOST_ROWS:
         raise ValueError(f"norms need at most {MOST_ROWS} points, got {len(points)}: take a subset")
     jitters = np.sort(as_array(jitters, "jitters"))[::-1]
+    check_finite(jitters, "jitters")
     if not len(jitters) or not jitters[-1] > 0.0:
         raise ValueError(f"jitters must be positive numbers, got {jitters}")
     return points, values, jitters

@@ -33,14 +33,15 @@ class Rates:
     actions: int
     features: int  # of the linear setting
     dim: int  # of z, for the polylogarithm: log(1/eps)^(dim+1), that of the squared exponential's Gamma
-    p: float  # of the eigenvalues m^-p; infinite for exponential decay
+    p: float | None  # of the eigenvalues m^-p; infinite for exponential decay, None for neither
 
     def table(self) -> dict[str, float | None]:
         """The rows by setting."""
         H, eps, p = self.horizon, self.epsilon, self.p
         logs = max(1.0, math.log(1.0 / eps)) ** (self.dim + 1)
-        smooth, power = math.isinf(p), 2.0 + 2.0 / (p - 1.0) if p > 1.0 else math.inf
-        polynomial = None if smooth else _power(H**3 / eps, power)
+        smooth, polynomial = p is not None and math.isinf(p), None
+        if p is not None and not smooth:
+            polynomial = _power(H**3 / eps, 2.0 + 2.0 / (p - 1.0) if p > 1.0 else math.inf)
         return {
             "tabular": self.states**2 * self.actions * H**5 / eps**2,
             "linear": self.features**3 * H**6 / eps**2,

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
-from rewardfree.arrays import as_array, check_finite, count, non_negative, positive
-from rewardfree.kernels import Kernel, Matern, SquaredExponential, as_kernel
+from rewardfree.arrays import as_array, check_finite, count, positive
+from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential, as_kernel
 from rewardfree.threads import one_blas_thread
 
 #: The largest matrix that is diagonalised: 4,000 rows take half a minute on one core.
 MOST_ROWS = 4000
 #: Eigenvalues below this fraction of the largest are rounding.
 ROUNDING = 1e-13
+#: Along more axes than this there are more parities than it pays to treat one by one.
+MOST_FOLDS = 4
 #: By default a rule has about so many nodes in all.
 NODES = 1600
+
+
+#: The ends (low, high) of each side.
+Box: TypeAlias = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +54,34 @@ class Rule:
         )
 
 
-def gauss_legendre(dim: int, nodes: int | None = None) -> Rule:
-    """The uniform measure on [0,1]^dim, exact for polynomials up to degree 2 nodes - 1 along each axis."""
-    x, w = np.polynomial.legendre.leggauss(_per_axis(dim, nodes))
-    return Rule((0.5 * (x + 1.0),) * dim, (0.5 * w,) * dim)
+def gauss_legendre(dim: int, nodes: int | None = None, box: Box | None = None) -> Rule:
+    """The uniform measure on a box, [0,1]^dim by default, exact up to degree 2 nodes - 1 along each axis."""
+    with one_blas_thread():  # it diagonalises a matrix
+        x, w = np.polynomial.legendre.leggauss(_per_axis(dim, nodes))
+    sides = _sides(dim, box)
+    return Rule(tuple(low + 0.5 * (x + 1.0) * (high - low) for low, high in sides), (0.5 * w,) * dim)
 
 
-def even_grid(dim: int, nodes: int) -> Rule:
-    """`nodes` evenly spaced points of [0,1] along each axis, all of the same weight: a finite domain."""
+def even_grid(dim: int, nodes: int, box: Box | None = None) -> Rule:
+    """`nodes` evenly spaced points along each side of a box, all of the same weight: a finite domain."""
     n = count(nodes, "nodes")
-    return Rule((np.linspace(0.0, 1.0, n),) * dim, (np.full(n, 1.0 / n),) * dim)
+    return Rule(
+        tuple(np.linspace(low, high, n) for low, high in _sides(dim, box)), (np.full(n, 1.0 / n),) * dim
+    )
 
 
 def gauss_hermite(dim: int, scale: float, nodes: int | None = None) -> Rule:
     """The normal measure N(0, scale^2 I)."""
     x, w = np.polynomial.hermite_e.hermegauss(_per_axis(dim, nodes))
     return Rule((positive(scale, "scale") * x,) * dim, (w / w.sum(),) * dim)
+
+
+def _sides(dim: int, box: Box | None) -> list[tuple[float, float]]:
+    """The ends of each side of a box."""
+    sides = [(0.0, 1.0)] * dim if box is None else [(float(low), float(high)) for low, high in box]
+    if len(sides) != dim or not all(low < high for low, high in sides):
+        raise ValueError(f"box must give {dim} pairs (low, high) with low < high, got {box!r}")
+    return sides
 
 
 def _per_axis(dim: int, nodes: int | None) -> int:
@@ -100,7 +119,7 @@ def mercer_spectrum(kernel: Kernel, rule: Rule, functions: bool = True) -> Spect
     eigenfunctions along each axis: 2^d smaller problems instead of one. Without `functions` it is faster.
     """
     kernel = as_kernel(kernel)
-    folded = kernel.mirrored and rule.symmetric
+    folded = kernel.mirrored and rule.symmetric and rule.dim <= MOST_FOLDS
     signs = list(itertools.product((1, -1), repeat=rule.dim)) if folded else [(1,) * rule.dim]
     rows = math.prod((len(axis) + 1) // 2 if folded else len(axis) for axis in rule.nodes)
     if rows > MOST_ROWS:
@@ -129,23 +148,36 @@ def mercer_spectrum(kernel: Kernel, rule: Rule, functions: bool = True) -> Spect
 
 def _sector(kernel: Kernel, rule: Rule, sign: tuple[int, ...], folded: bool) -> tuple[Any, Any]:
     """The symmetric matrix for functions with these parities, on one corner, and the roots of its weights."""
-    axes, weights = [], []
+    axes, images, weights = [], [], []
     for x, w, s in zip(rule.nodes, rule.weights, sign, strict=True):
         n = len(x)
         # The middle node is its own image: it counts once, and an odd function is zero there.
-        half = (n + 1) // 2 if s == 1 else n // 2
-        axes.append(x[:half] if folded else x)
-        pairs = np.where(np.arange(half) == n - 1 - np.arange(half), 1.0, 2.0) if folded else np.ones(n)
-        weights.append(w[: len(pairs)] * pairs)
+        half = n if not folded else (n + 1) // 2 if s == 1 else n // 2
+        axes.append(x[:half])
+        images.append(x[::-1][:half])
+        twice = np.where(np.arange(half) == n - 1 - np.arange(half), 1.0, 2.0)
+        weights.append(w[:half] * twice if folded else w)
     points, root = _product(axes), np.sqrt(_weights(weights))
     matrix = np.zeros((len(points), len(points)))
-    middles = np.array([0.5 * (x[0] + x[-1]) for x in rule.nodes])
-    flips = list(itertools.product((1, -1), repeat=rule.dim)) if folded else [(1,) * rule.dim]
+    flips = list(itertools.product((False, True), repeat=rule.dim)) if folded else [(False,) * rule.dim]
     for flip in flips:
-        image = middles + np.array(flip) * (points - middles)
-        parity = math.prod(s for s, f in zip(sign, flip, strict=True) if f == -1)
-        matrix += parity / len(flips) * kernel.between(points, image)
+        turned = [image if f else axis for axis, image, f in zip(axes, images, flip, strict=True)]
+        parity = math.prod(s for s, f in zip(sign, flip, strict=True) if f)
+        matrix += parity / len(flips) * kernel.between(points, _product(turned))
     return root[:, None] * matrix * root[None, :], root
+
+
+def trusted_spectrum(kernel: Kernel, dim: int, box: Box | None = None) -> Spectrum:
+    """The eigenvalues on a box that two rules agree on, and |psi| of these eigenfunctions alone.
+
+    What a rule cannot resolve has its largest values at the outermost nodes, and larger ones the more nodes
+    there are.
+    """
+    nodes = _per_axis(dim, None)
+    fine = mercer_spectrum(kernel, gauss_legendre(dim, nodes, box))
+    coarse = mercer_spectrum(kernel, gauss_legendre(dim, max(2, nodes * 3 // 4), box), functions=False)
+    m = max(1, agreement(fine, coarse))
+    return Spectrum(fine.eigenvalues[:m], fine.largest_value[:m], fine.trace)
 
 
 def agreement(fine: Spectrum, coarse: Spectrum, tolerance: float = 0.02) -> int:
@@ -186,6 +218,8 @@ def gaussian_spectrum(lengthscale: float, scale: float, dim: int, size: int) -> 
 
 def known_exponent(kernel: Kernel, dim: int) -> float | None:
     """p of lambda_m ~ m^-p where it is known: 1 + 2 nu/d for Matern, infinite for the squared exponential."""
+    if isinstance(kernel, Scaled):
+        return known_exponent(kernel.kernel, dim)
     if isinstance(kernel, Matern):
         return 1.0 + 2.0 * kernel.nu / count(dim, "dim")
     return math.inf if isinstance(kernel, SquaredExponential) else None
@@ -229,16 +263,3 @@ def _line(kind: Any, x: Any, y: Any, first: int, last: int) -> Decay:
     spread = float(((y - y.mean()) ** 2).sum())
     left = float(((y - slope * x - constant) ** 2).sum())
     return Decay(kind, -float(slope), float(constant), 1.0 - left / spread if spread else 1.0, first, last)
-
-
-def tail_by_law(decay: Decay, after: int, dim: int, most: int = 10**6) -> float:
-    """The sum of the fitted eigenvalues after the first `after`: term by term, then by the integral."""
-    after = count(after, "after", at_least=0)
-    m = np.arange(after + 1, max(after, most) + 1, dtype=float)
-    if decay.kind == "exponential":
-        return float(np.exp(decay.constant - decay.rate * m ** (1.0 / dim)).sum())
-    beyond = max(after, most)
-    if non_negative(decay.rate, "rate") <= 1.0:
-        return math.inf
-    rest = math.exp(decay.constant) * float(beyond) ** (1.0 - decay.rate) / (decay.rate - 1.0)
-    return float(np.exp(decay.constant - decay.rate * np.log(m)).sum() + rest)

@@ -1,7 +1,7 @@
 """Widths b with |f - f^| <= b sigma: what Theorem 1 gives, what its proof gives, and what other data need.
 
-B1 bounds ||[PV]|| in the kernel's space, B2 bounds ||V|| in that of a second kernel on the states, and R is
-the range of V. zeta(z) = (K_n + ridge I)^-1 k_n(z) are the weights of the samples in f^(z), and
+B1 bounds ||[PV]|| in the kernel's space, B2 bounds ||V|| in that of a second kernel on the states, and V lies
+in [0, R]. zeta(z) = (K_n + ridge I)^-1 k_n(z) are the weights of the samples in f^(z), and
 sigma^2 = sup_{||f|| <= 1} (f(z) - zeta.f_n)^2 + ridge |zeta|^2 splits the error: the first part is what B1
 pays for, the second what noise may use.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import count, non_negative, positive, probability
-from rewardfree.kernels import Kernel, Matern, SquaredExponential
+from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential
 from rewardfree.theory.spectrum import Spectrum
 
 
@@ -124,7 +124,7 @@ def self_normalised_width(B1: float, R: float, ridge: float, gain: float, delta:
 
 
 def estimate_norm(R: float, ridge: float, n: int) -> float:
-    """||f^|| <= R sqrt(n)/(2 tau), always: the weights' part of ||f^||^2 = y^T (K+rI)^-1 K (K+rI)^-1 y."""
+    """||f^|| <= R sqrt(n)/(2 tau) for |V| <= R: y^T (K+rI)^-1 K (K+rI)^-1 y, and w/(w+r)^2 <= 1/(4r)."""
     return 0.5 * non_negative(R, "R") * math.sqrt(count(n, "n", at_least=0) / positive(ridge, "ridge"))
 
 
@@ -169,11 +169,14 @@ def kernel_change(kernel: Kernel, radius: float) -> float:
     For nu <= 1 a Matern kernel has no such bound that is linear in r, which is what Corollary 1 assumes.
     """
     radius = positive(radius, "radius")
+    if isinstance(kernel, Scaled):
+        return math.sqrt(kernel.variance) * kernel_change(kernel.kernel, radius)
     lengthscale = np.min(np.asarray(getattr(kernel, "lengthscale", math.nan), float))
     if isinstance(kernel, SquaredExponential):
         return min(radius / float(lengthscale), math.sqrt(2.0))
     if isinstance(kernel, Matern) and kernel.nu > 1.0:
-        return min(math.sqrt(kernel.nu / (kernel.nu - 1.0)) * radius / float(lengthscale), math.sqrt(2.0))
+        rough = 1.0 if math.isinf(kernel.nu) else math.sqrt(kernel.nu / (kernel.nu - 1.0))
+        return min(rough * radius / float(lengthscale), math.sqrt(2.0))
     raise ValueError(
         f"Corollary 1 needs a kernel that is smooth at 0, SE or Matern with nu > 1, got {kernel!r}"
     )
