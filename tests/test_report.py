@@ -15,7 +15,7 @@ from rewardfree.report.gaps import checkpoints, draw_gaps, gap_figure, gap_table
 from rewardfree.report.labels import label
 from rewardfree.report.recorded import PLANNED, PLANNED_ALIKE, Recorded, beside_table, recorded
 from rewardfree.report.repeats import by_kernel, draws_of, repeats_figure, verdict
-from rewardfree.report.style import STYLE
+from rewardfree.report.style import DPI
 
 RNG = np.random.default_rng(0)
 GAPS = RNG.random((6, 2, 3))  # run, checkpoint, measure
@@ -434,5 +434,5 @@ def test_the_same_figure_is_the_same_bytes(figure, tmp_path):
 def test_a_png_has_the_resolution_of_the_style(tmp_path):
     figure = FIGURES["levels"]()
     (path,) = save_as(figure, tmp_path / "some", ["png"])
-    width, height = figure.get_size_inches() * STYLE["savefig.dpi"]
+    width, height = figure.get_size_inches() * DPI
     assert imread(path).shape[:2] == (height, width)

@@ -12,6 +12,8 @@ _LABELS = {
     "qiu": "Qiu et al. (2021)",
     "greedy": "Greedy max variance",
     "uniform": "Uniformly random data",
+    "optimistic": "the bonus",
+    "mean": "the mean alone",
     "myopic": "Myopic policy, no data",
     "random": "Random policy, no data",
 }
