@@ -159,7 +159,8 @@ def gap_figure(
         axes[0].set(ylabel=MEASURES[measure])
         from_zero(axes[:1])
         legend_below(figure, axes)
-        text = title or (f"Planned with {label(planned)}" if isinstance(planned, str) else "Planned in several ways")
+        how = f"with {label(planned)}" if isinstance(planned, str) else "in several ways"
+        text = title or f"Planned {how}"
         figure.suptitle(f"{text}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
     return figure
 
