@@ -135,7 +135,7 @@ def test_rewards_must_be_finite(reward, bad):
         reward_table(lambda state, action: np.full(len(state), bad), GRID, H)
 
 
-@pytest.mark.parametrize("reward", ["much", {"a": 1}, [[1.0], [1.0, 2.0]], TABLE * 1j, np.array([[None]])])
+@pytest.mark.parametrize("reward", [b"much", {"a": 1}, [[1.0], [1.0, 2.0]], TABLE * 1j, np.array([[None]])])
 def test_rewards_must_be_numbers(reward):
     with pytest.raises(ValueError, match="reward must be"):
         reward_table(reward, GRID, H)
@@ -197,3 +197,28 @@ def test_the_rescaling_has_the_same_optimal_policies():
         after = [rf.optimal_value(world, r)[h + 1] if h + 1 < H else np.zeros(S) for r in (reward, rescaled)]
         q = [r[h] + world.P @ value for r, value in zip((reward, rescaled), after, strict=True)]
         assert np.array_equal(q[0].argmax(axis=-1), q[1].argmax(axis=-1))
+
+
+def test_a_formula_is_a_reward():
+    world = rf.FiniteWorld(np.full((4, 3, 4), 0.25), 5, 0)
+    s, a = np.linspace(0, 1, 4)[:, None], np.linspace(0, 1, 3)[None, :]
+    table = reward_table("exp(-(s - 0.3)**2) * a", world.grid, 5)
+    np.testing.assert_allclose(table, (np.exp(-((s - 0.3) ** 2)) * a)[None], rtol=1e-15)
+    by_step = reward_table("h/10 * s", world.grid, 5)
+    np.testing.assert_allclose(by_step, np.arange(5)[:, None, None] / 10 * (s + 0 * a), rtol=1e-15)
+    assert reward_table("0.5", world.grid, 5).shape == (1, 4, 3)
+    assert reward_table("h", world.grid, 1).shape == (1, 4, 3)
+    assert rf.gap(world, np.zeros((5, 4), int), "a").start == pytest.approx(5.0)
+
+
+def test_more_coordinates_have_numbers():
+    world = rf.FiniteWorld(np.full((4, 3, 4), 0.25), 2, 0, states=np.arange(8.0).reshape(4, 2))
+    np.testing.assert_array_equal(reward_table("s1 - s0", world.grid, 2), np.ones((1, 4, 3)))
+    with pytest.raises(ValueError, match="there is no variable 's' here: there are a, h, s0, s1, pi and e"):
+        reward_table("s", world.grid, 2)
+
+
+def test_a_formula_that_is_not_finite_is_refused():
+    world = rf.FiniteWorld(np.full((4, 3, 4), 0.25), 2, 0)
+    with pytest.raises(ValueError, match="reward must be finite, got 3 NaN or infinite of 12 values"):
+        reward_table("1/s", world.grid, 2)

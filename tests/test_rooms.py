@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rewardfree"
-SMALL = ["arrays", "threads", "special", "ties", "streams", "files", "progress"]
+SMALL = ["arrays", "threads", "special", "ties", "streams", "files", "progress", "formulas"]
 ENGINE = [
     *SMALL, "kernels", "posterior", "model", "presets", "budget", "worlds", "rewards", "data", "regressions",
     "strategies", "planning", "evaluation",

@@ -1,4 +1,4 @@
-"""A reward, as a user has it: an array or a function of states and actions; checked once, here."""
+"""A reward, as a user has it: an array, a function or a formula of states and actions; checked here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, as_array, check_finite, to_numpy
+from rewardfree.formulas import Formula
 from rewardfree.worlds.grid import Grid
 
 #: A min-max that should end at 1 may end a rounding above it.
@@ -16,10 +17,12 @@ ROUNDING = 1e-12
 def reward_table(reward: Any, grid: Grid, horizon: int) -> Any:
     """r_h(s,a) as an array (h,s,a), where h may have length 1 if every step has the same reward.
 
-    `reward` is an array (s,a) or (h,s,a), or a function of the coordinates of states (n,d) and actions (n,e)
-    that returns (n,).
+    `reward` is an array (s,a) or (h,s,a), a function of the coordinates of states (n,d) and actions (n,e)
+    that returns (n,), or a formula over `variables(grid)` and the step h such as "exp(-(s - 0.3)**2) - a".
     """
     s, a = grid.shape
+    if isinstance(reward, str):
+        reward = _by_formula(reward, grid, horizon)
     if callable(reward) and not hasattr(reward, "shape"):
         reward = _called(reward, grid)
     table = to_numpy(as_array(reward, "reward")).astype(np.float64)
@@ -32,6 +35,16 @@ def reward_table(reward: Any, grid: Grid, horizon: int) -> Any:
     return table.reshape(-1, s, a)
 
 
+def variables(grid: Grid) -> dict[str, Any]:
+    """The coordinates (z,) that a formula may name: s and a, or s0, s1, ... and a0, a1, ... if more."""
+    found: dict[str, Any] = {}
+    d = grid.states.shape[1]
+    for letter, columns in (("s", grid.points[:, :d]), ("a", grid.points[:, d:])):
+        for i, column in enumerate(columns.T):
+            found[letter if columns.shape[1] == 1 else f"{letter}{i}"] = column
+    return found
+
+
 def check_unit_range(table: Array, planner: str) -> None:
     """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1]."""
     low, high = float(table.min()), float(table.max())
@@ -42,6 +55,15 @@ def check_unit_range(table: Array, planner: str) -> None:
             f"{planner} needs rewards in [0, 1], got {low!r} .. {high!r}: plan for {rescaled}, "
             "which has the same optimal policies"
         )
+
+
+def _by_formula(text: str, grid: Grid, horizon: int) -> Any:
+    known = variables(grid)
+    formula = Formula(text, [*known, "h"])
+    steps = range(horizon if "h" in formula.used else 1)
+    tables = [np.broadcast_to(formula({**known, "h": float(h)}), len(grid.points)) for h in steps]
+    table = np.stack(tables).reshape(-1, *grid.shape)
+    return table if len(table) > 1 or horizon == 1 else table[0]
 
 
 def _called(reward: Any, grid: Grid) -> Any:

@@ -1,0 +1,171 @@
+"""Typed-in formulas over named variables: parsed and checked against a short list, never run as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+#: A formula is something that a person typed.
+MOST_CHARACTERS, DEEPEST = 4000, 100
+CONSTANTS = {"pi": math.pi, "e": math.e}
+#: What a formula may call, each with how many arguments it takes.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "sin": (np.sin, 1),
+    "cos": (np.cos, 1),
+    "tan": (np.tan, 1),
+    "tanh": (np.tanh, 1),
+    "exp": (np.exp, 1),
+    "log": (np.log, 1),
+    "sqrt": (np.sqrt, 1),
+    "abs": (np.abs, 1),
+    "sign": (np.sign, 1),
+    "floor": (np.floor, 1),
+    "min": (np.minimum, 2),
+    "max": (np.maximum, 2),
+    "clip": (np.clip, 3),
+    "where": (lambda test, yes, no: np.where(np.asarray(test) != 0, yes, no), 3),
+}
+_BINARY: dict[type, Callable[..., Any]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Mod: np.mod,
+    ast.Pow: np.power,
+}
+_UNARY: dict[type, Callable[..., Any]] = {
+    ast.USub: np.negative,
+    ast.UAdd: np.positive,
+    ast.Not: lambda value: 1.0 * (np.asarray(value) == 0),
+}
+_COMPARED: dict[type, Callable[..., Any]] = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+_EXAMPLE = "such as -(theta**2 + 0.1*omega**2) or where(abs(x) < 0.1, 1, 0)"
+
+
+class Formula:
+    """An expression such as "-(theta**2 + 0.1*omega**2)" over some of the `variables` that there are.
+
+    Numbers, + - * / % **, comparisons (1 or 0), `and`, `or`, `not`, `a if c else b`, and FUNCTIONS. Calling
+    it with arrays evaluates it element by element in float64; what is not finite is the caller's to refuse.
+    """
+
+    def __init__(self, text: str, variables: Collection[str]) -> None:
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"a formula must be text, {_EXAMPLE}, got {text!r:.100}")
+        if len(text) > MOST_CHARACTERS:
+            raise ValueError(f"a formula may have {MOST_CHARACTERS} characters, got {len(text)}")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python finds odd is refused below, or is no formula
+                self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise ValueError(f"{text!r:.100} is no formula, {_EXAMPLE}: {error}") from None
+        self.text, self.variables = text, frozenset(variables)
+        self.used = self._checked()
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+    def __call__(self, values: Mapping[str, Any]) -> Any:
+        """Its value for arrays of each variable that it uses."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self._value(self._tree, values), np.float64)
+
+    def _checked(self) -> frozenset[str]:
+        """The variables that are used, after a look at every node: nothing else is ever evaluated."""
+        used, waiting = set(), [(self._tree, 1)]
+        while waiting:
+            node, depth = waiting.pop()
+            if depth > DEEPEST:
+                raise ValueError(f"a formula may be nested {DEEPEST} deep, this one is deeper")
+            waiting += [(each, depth + 1) for each in self._parts(node)]
+            if isinstance(node, ast.Name) and node.id not in CONSTANTS:
+                used.add(node.id)
+        return frozenset(used)
+
+    def _parts(self, node: ast.expr) -> list[ast.expr]:
+        """The expressions within an allowed node; any other node is refused here."""
+        match node:
+            case ast.Constant(value=bool() | int() | float()):
+                return []
+            case ast.Name(id=name):
+                if name not in CONSTANTS and name not in self.variables:
+                    raise ValueError(f"there is no variable {name!r} here: {self._known()}")
+                return []
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return [left, right]
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+                return [operand]
+            case ast.BoolOp(values=values):
+                return list(values)
+            case ast.Compare(left=left, ops=ops, comparators=others) if {*map(type, ops)} <= {*_COMPARED}:
+                return [left, *others]
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return [test, body, other]
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                self._check_call(name, arguments)
+                return list(arguments)
+        said = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
+        raise ValueError(f"a formula cannot hold {said:.60}: it is an expression of numbers, {_EXAMPLE}")
+
+    def _check_call(self, name: str, arguments: list[ast.expr]) -> None:
+        if name not in FUNCTIONS:
+            raise ValueError(f"there is no function {name!r} here: there are {', '.join(FUNCTIONS)}")
+        wanted = FUNCTIONS[name][1]
+        if len(arguments) != wanted:
+            raise ValueError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, got {len(arguments)}")
+
+    def _known(self) -> str:
+        return f"there are {', '.join(sorted(self.variables))}, pi and e"
+
+    def _value(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return _number(value)
+            case ast.Name(id=name):
+                return CONSTANTS[name] if name in CONSTANTS else np.asarray(values[name], np.float64)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _BINARY[type(op)](self._value(left, values), self._value(right, values))
+            case ast.UnaryOp(op=op, operand=operand):
+                return _UNARY[type(op)](self._value(operand, values))
+            case ast.BoolOp(op=op, values=parts):
+                truths = [self._value(part, values) != 0 for part in parts]
+                joined = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                return 1.0 * np.asarray(_folded(joined, truths))
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = [self._value(each, values) for each in (left, *others)]
+                pairs = zip(ops, sides, sides[1:], strict=False)
+                held = [_COMPARED[type(op)](one, other) for op, one, other in pairs]
+                return 1.0 * np.asarray(_folded(np.logical_and, held))
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return FUNCTIONS["where"][0](*(self._value(each, values) for each in (test, body, other)))
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return FUNCTIONS[name][0](*(self._value(each, values) for each in arguments))
+        raise AssertionError(f"{node} was not refused")  # by _parts
+
+
+def _number(value: Any) -> Any:
+    """A literal as a float; one that is larger than any is infinite, as in float arithmetic."""
+    try:
+        return np.float64(value)
+    except OverflowError:
+        return np.float64(math.inf)
+
+
+def _folded(operation: Callable[..., Any], parts: list[Any]) -> Any:
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = operation(joined, part)
+    return joined
