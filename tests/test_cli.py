@@ -226,12 +226,16 @@ def test_norms_and_coverage_are_measured(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["theory", "luck"], "theory knows about width, gain, spectrum, complexity, table1"),
+        (["theory", "luck"], "theory knows about width, gain, spectrum, complexity, table1 and norms"),
+        (["theory", "norms", "--json"], "norms are printed as a table: --json and --out are for the other"),
+        (["theory", "norms", "--dim", "3"], "norms are measured on a world of dim = 2, got 3"),
+        (["coverage", "--horizon", "1"], "horizon must be at least 2"),
+        (["coverage", "--delta", "0.05"], "delta must be at least 1/11 for 10 draws, got 0.05"),
         (["theory", "width", "--delta", "1"], "delta must lie strictly between 0 and 1, got 1.0"),
         (["theory", "width", "--epsilon", "0"], "epsilon must be positive"),
         (["theory", "gain", "--ridge", "-1"], "ridge must be positive"),
         (["coverage", "--draws", "10"], "draws must be more than the 10 that a width is fitted on, got 10"),
-        (["coverage", "--world", "flat"], "world must be one of rkhs, sharpened, got 'flat'"),
+        (["coverage", "--world", "flat"], "world must be one of rkhs, sharpened, corridor, got 'flat'"),
     ],
 )
 def test_theory_refuses_in_one_line(arguments, said):

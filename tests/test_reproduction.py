@@ -245,13 +245,17 @@ def test_what_cannot_be_reproduced_is_refused(options, said):
 # --- the command ---
 
 
-def reproduce(capsys, *arguments):
+def commanded(capsys, *arguments):
     """The command in this process: its exit code, and what it printed."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.setattr(sys, "argv", ["rewardfree", "reproduce", *map(str, arguments)])
+        patch.setattr(sys, "argv", ["rewardfree", *map(str, arguments)])
         cli.main()
     said = capsys.readouterr()
     return ended.value.code or 0, said.out, said.err
+
+
+def reproduce(capsys, *arguments):
+    return commanded(capsys, "reproduce", *arguments)
 
 
 def below(folder):
@@ -269,6 +273,9 @@ def check_pictures(files):
     for path in files.values():
         if path.suffix in marks:
             assert path.read_bytes().startswith(marks[path.suffix]) and path.stat().st_size > 5000, path
+
+
+FOLDER = "figure1-quick-matern15-runs2"
 
 
 @pytest.fixture(scope="module")
@@ -290,13 +297,15 @@ def test_figure_1_is_written(figure1):
         for measure in ("start", "max") for axis in ("samples", "episodes", "steps")
         for planner in ("mean", "optimistic")
     ]  # fmt: skip
-    files = below(out / "figure1")
-    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    files = below(out / FOLDER)
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
     assert set(files) == wanted | pictures("figure1", "figure1_mean_planning", *gaps)
     check_pictures(files)
-    assert "figure1: 12 runs in 7 units, preset published\n7 units run in " in text
-    assert (out / "figure1" / "table.txt").read_text() in text
-    assert [path for path in out.iterdir() if path.name != "figure1"] == []
+    settings = "preset published, draw 0, 20 states and actions, QUICK: too small to mean anything"
+    assert f"figure1: 12 runs in 7 units, {settings}\n7 units run in " in text
+    header, table = (out / FOLDER / "table.txt").read_text().split("\n\n", 1)
+    assert header == settings and table in text
+    assert [path.name for path in out.iterdir()] == [FOLDER]
 
 
 def test_the_table_has_the_gaps_of_the_runs(figure1):
@@ -314,9 +323,17 @@ def test_the_table_has_the_gaps_of_the_runs(figure1):
     np.testing.assert_allclose(largest, curve.max.mean(axis=0), rtol=0, atol=5.1e-4)
 
 
-def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkeypatch):
+@pytest.mark.parametrize("command", ["reproduce", "figures"])
+def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkeypatch, command):
     """One picture must do for those by planner, cost and measure: each takes its time."""
-    out, folder = figure1[0], figure1[0] / "figure1"
+    out, folder = figure1[0], figure1[0] / FOLDER
+
+    def run(capsys):
+        if command == "figures":
+            return commanded(capsys, "figures", folder)
+        code, text, errors = reproduce(capsys, "figure1", *SMALL, "--runs", 2, "--out", out)
+        assert "all of them are stored already" in text
+        return code, text, errors
 
     def draw_one(found, into, forms, names):
         figure = gap_figure(found, "mean", "steps", "max", names=names)
@@ -329,8 +346,8 @@ def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkey
         rows = list(store.rows())
     for name in again:
         (folder / name).unlink()
-    code, text, errors = reproduce(capsys, "figure1", *SMALL, "--runs", 2, "--out", out)
-    assert (code, errors) == (0, "") and "all of them are stored already" in text
+    code, _, errors = run(capsys)
+    assert (code, errors) == (0, "")
     assert [name for name in again if (folder / name).read_bytes() != before[name]] == []
     with Store(folder / "results.sqlite", create=False) as store:
         assert list(store.rows()) == rows
@@ -340,7 +357,7 @@ def test_the_table_is_table_1_and_the_gaps_that_are_stored(figure1, capsys):
     out, printed = figure1
     code, text, errors = reproduce(capsys, "table", *SMALL, "--runs", 2, "--out", out)
     assert (code, errors) == (0, "") and "all of them are stored already" in text
-    written = (out / "table" / "table.txt").read_text()
+    _, written = (out / FOLDER.replace("figure1", "table") / "table.txt").read_text().split("\n\n", 1)
     assert written.startswith("Table 1 of the paper: ") and "2.80 for nu = 2.5, 3.33 for nu = 1.5" in written
     gaps = [line for line in printed.splitlines() if line.startswith("  generative, mean ")]
     assert gaps[0] in written.splitlines() and gaps[1] not in written.splitlines()  # of the start alone
@@ -352,7 +369,7 @@ def test_functions_are_drawn_without_a_run(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "functions", *SMALL, "--out", tmp_path)
     assert (code, errors) == (0, "")
     files = below(tmp_path)
-    assert set(files) == pictures("functions/functions_matern15")
+    assert set(files) == pictures("functions-quick-matern15/functions_matern15")
     check_pictures(files)
     assert all(str(path) in text for path in files.values())
 
@@ -367,11 +384,11 @@ def test_functions_have_the_papers_numbers(tmp_path, capsys, monkeypatch):
 def test_betas_are_run_and_drawn(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "betas", *SMALL, "--runs", 1, "--out", tmp_path)
     assert (code, errors) == (0, "")
-    files = below(tmp_path / "betas")
-    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    files = below(tmp_path / "betas-quick-matern15-runs1")
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
     assert set(files) == wanted | pictures("betas_matern15_start", "betas_matern15_max")
     check_pictures(files)
-    table = files["table.txt"].read_text()
+    table = files["table.txt"].read_text().split("\n\n", 1)[1]
     assert table in text and table.count("β = ") == 16
     with Store(files["results.sqlite"], create=False) as store:
         rows = [row for row in store.rows() if row[2:6] == ("online-10", 0, "optimistic-10", 16)]
@@ -382,8 +399,8 @@ def test_repeats_are_run_and_drawn(tmp_path, capsys):
     arguments = ("--runs", 1, "--draws", 2, "--seed", 4, "--out", tmp_path)
     code, text, errors = reproduce(capsys, "repeats", *SMALL, *arguments)
     assert (code, errors) == (0, "")
-    files = below(tmp_path / "repeats")
-    wanted = {"results.sqlite", "results.sqlite.lock", "table.txt"}
+    files = below(tmp_path / "repeats-quick-matern15-seed4-runs1-draws2")
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
     drawn = pictures("repeats_mean_planning", "repeats_start", "repeats_max", "draws/draw_4", "draws/draw_5")
     assert set(files) == wanted | drawn
     check_pictures(files)
@@ -489,3 +506,15 @@ def test_an_interrupted_sweep_says_what_is_stored_and_ends_its_workers(tmp_path,
     while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_results_of_the_defaults_have_the_plain_name():
+    assert Reproduction(PUBLISHED).variant == ""
+    assert Reproduction(LITERAL, ("se",), seed=2, runs=3).variant == "-literal-se-seed2-runs3"
+
+
+def test_a_damaged_note_of_what_was_reproduced_is_named(figure1, tmp_path, capsys):
+    for text in ("{", "[]", '{"what": "figure9", "preset": "published", "kernels": ["se"]}'):
+        (tmp_path / "reproduction.json").write_text(text)
+        code, _, errors = commanded(capsys, "figures", tmp_path)
+        assert code == 2 and "reproduction.json is damaged" in errors

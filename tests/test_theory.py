@@ -375,10 +375,10 @@ def test_the_spectrum_bounds_the_best_of_all_multisets_of_its_nodes(lengthscale,
 
 def test_greedy_share_of_the_best_is_one_for_one_query_and_falls_to_1_minus_1_over_e():
     def share(n):
-        one = gains.GreedyGain(0.5, np.linspace(0.0, 1.0, n + 1), np.ones(n + 1))
+        one = gains.GreedyGain(0.5, np.linspace(0.0, 1.0, n + 1), np.ones(n + 1), np.ones(n + 1))
         return gains.greedy_upper(one)
 
-    assert gains.greedy_upper(gains.GreedyGain(0.5, np.zeros(1), np.ones(1))) == 0.0
+    assert gains.greedy_upper(gains.GreedyGain(0.5, np.zeros(1), np.ones(1), np.ones(1))) == 0.0
     assert share(1) == 1.0
     assert share(2) == pytest.approx(4 / 3)
     assert share(10**5) == pytest.approx(1 / (1 - math.exp(-1)), rel=1e-5)
@@ -495,13 +495,13 @@ def test_a_rate_passes_through_the_last_greedy_value_and_grows_as_said(p, dim):
 
 def test_growth_is_the_slope_of_the_upper_half():
     n = np.arange(101.0)
-    growth = gains.fit_growth(gains.GreedyGain(0.5, 3.0 * n**0.4, np.ones(101)))
+    growth = gains.fit_growth(gains.GreedyGain(0.5, 3.0 * n**0.4, np.ones(101), np.ones(101)))
     assert (growth.exponent, growth.constant) == pytest.approx((0.4, math.log(3.0)), abs=1e-10)
     assert growth.r_squared == pytest.approx(1.0)
     crooked = np.where(n < 50, 7.0 * n, 3.0 * n**0.4 + np.sin(n) + (n == 100))
     x, y = np.log(n[50:]), np.log(crooked[50:])
     slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
-    got = gains.fit_growth(gains.GreedyGain(0.5, crooked, np.ones(101)))
+    got = gains.fit_growth(gains.GreedyGain(0.5, crooked, np.ones(101), np.ones(101)))
     assert got.exponent == pytest.approx(slope, rel=1e-9)
     assert got.r_squared == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, rel=1e-9)
 
@@ -873,7 +873,9 @@ def test_corollary_1_holds_everywhere_on_the_interval():
     y = rng.uniform(size=(500, 40)) < kernel(design, centres) @ a
     error = np.abs(y @ zeta.T - f)
     change = widths.kernel_change(kernel, radius)
-    own = widths.continuous_width(B1, 1.0, ridge, 40, 1, 1, DELTA, radius, change)
+    net = round(math.exp(widths.net_log_size(radius, 1)))
+    b = widths.generative_width(B1, 1.0, ridge, net, 1, DELTA).b
+    own = widths.continuous_width(b, B1, 1.0, ridge, 40, change)
     assert (error <= own.b * (sigma + own.change) + own.slack).all(axis=1).mean() >= 1.0 - DELTA
     assert (error <= 0.2 * B1 * sigma).all(axis=1).mean() < 1.0 - DELTA
     # What carries the bound from the net to the rest: sigma, f and every f^ move by their norm times L.
@@ -883,13 +885,12 @@ def test_corollary_1_holds_everywhere_on_the_interval():
         assert np.abs(values[:, None] - values[None])[near].max() <= bound * own.change
 
 
-def test_continuous_width_is_the_generative_one_on_its_net():
-    own = widths.continuous_width(3.0, 2.0, 0.5, 100, 2, 9, 0.1, radius=0.01, change=0.05)
-    side = math.ceil(math.sqrt(2.0) / 0.02)
-    assert own.b == pytest.approx(widths.generative_width(3.0, 2.0, 0.5, side**2, 9, 0.1).b, rel=1e-13)
-    assert own.log_net == pytest.approx(2 * math.log(side), rel=1e-14)
-    assert own.change == 0.05
-    assert own.slack == pytest.approx((3.0 + 2.0 * math.sqrt(100) / (2.0 * math.sqrt(0.5))) * 0.05, rel=1e-13)
+def test_what_a_net_adds():
+    own = widths.continuous_width(7.0, 3.0, 2.0, 0.5, 100, change=0.05)
+    slack = (3.0 + 2.0 * math.sqrt(100) / (2.0 * math.sqrt(0.5))) * 0.05
+    assert (own.b, own.change) == (7.0, 0.05)
+    assert own.slack == pytest.approx(slack, rel=1e-13)
+    assert own.added == pytest.approx(7.0 * 0.05 + slack, rel=1e-13)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -988,7 +989,7 @@ def test_widths_refuse_what_makes_no_sense(ask, message):
 
 
 def power_law(last=60.0, p=3.5, n=160):
-    return gains.rate_law(gains.GreedyGain(0.5, np.linspace(0.0, last, n + 1), np.ones(n + 1)), p, 2)
+    return gains.rate_law(gains.GreedyGain(0.5, np.linspace(0.0, last, n + 1), *np.ones((2, n + 1))), p, 2)
 
 
 def gap_2(n, b, gain, H, ridge):
@@ -1141,7 +1142,7 @@ def test_sample_complexity_of_the_example(published):
 
 
 def test_the_rate_through_half_the_queries_tells_the_rest_within_a_few_percent(published):
-    half = gains.GreedyGain(0.5, published.gains[:321], published.largest[:321])
+    half = published.first(320)
     # Logarithms and edges are not in the law; it is 10% low at twice the queries.
     assert gains.rate_law(half, 3.5, 2)(640) == pytest.approx(published.gains[640], rel=0.1)
     assert gains.fit_growth(published).exponent < 0.8
@@ -1442,11 +1443,13 @@ def test_widths_are_those_of_their_formulas(small):
 
 def test_vacuous_widths_are_those_that_no_point_can_use(small):
     problem = small(samples=20)
+    plan = rf.query_plan(rf.Model(problem.kernel, ridge=0.5), problem.candidates, 20)
+    design = rf.Design(problem.kernel, ridge=0.5)
+    design.extend(problem.candidates[plan])
+    least = float(design.std(at=problem.candidates).min())
     for each in (own for own in theory.widths(problem) if "norm" not in own.name):
-        # The smallest sigma is that of a point at which all samples were taken.
-        least = math.sqrt(1.0 - 20 / 20.5)
         assert each.vacuous == (each.value * least >= 10.0)
-        assert ("no point can have" in each.sentence) == each.vacuous
+        assert f"Alg 2 has {least:.3g} at best" in each.sentence
     sharp = theory.widths(small(samples=60, ridge=1e-3, B1=0.1, B2=0.1, epsilon=0.1))
     assert not all(each.vacuous for each in sharp)
 
@@ -1470,7 +1473,7 @@ def test_spectra_say_what_is_to_be_trusted(small):
     trusted = found(results, "trusted")[0].value
     for each in found(results, "lambda_"):
         m = int(each.name.removeprefix("lambda_"))
-        assert ("NOT converged" in each.sentence) == (m > trusted)
+        assert m <= trusted
     assert found(results, "eigendecay p", "known")[0].value == 4.0
     assert found(results, "eigendecay", "polynomial")[0].value == pytest.approx(4.0, rel=0.1)
     assert found(results, "psi_max")[0].value >= 1.0
@@ -1488,7 +1491,11 @@ def test_complexities_name_their_readings_and_laws(small):
     assert all("b = " in each.assumptions[0] for each in results)
     problem = small()
     b = widths.generative_width(10.0, 10.0, 0.5, 400, 9, 0.1, joined=False).b
-    law = gains.rate_law(problem.greedy, 1.0 + 3.0 / 2.0, 2)
+    rate = gains.rate_law(problem.greedy, 1.0 + 3.0 / 2.0, 2)
+
+    def law(n):
+        return min(rate(n), problem.low_rank(n))
+
     assert two[0].value == complexity.theorem_2_samples(b, law, 10, 0.5, 0.5)
     assert gap_2(two[0].value, b, law(two[0].value), 10, 0.5) <= 0.5
     assert all(each.vacuous and each.sentence for each in results if (each.value or math.inf) > 1e6)
@@ -1610,3 +1617,30 @@ def test_nothing_in_theory_has_an_argument_called_tau():
                 seen += 1
     assert len(modules) == 9
     assert seen > 60
+
+
+def test_a_law_on_some_of_the_points_is_no_bound(small, monkeypatch):
+    monkeypatch.setattr(answers, "MOST_CANDIDATES", 100)
+    assert [name for name in small().laws() if "bound" in name] == []
+    assert list(small(rf.NeuralTangent(1)).laws()) == ["low-rank law on 100 candidates"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"B1": 1e155},
+        {"epsilon": 1e-200},
+        {"epsilon": 1e200, "horizon": 1},
+        {"ridge": 1e-12},
+        {"horizon": 500},
+    ],
+)
+def test_extremes_have_finite_numbers_or_none(small, fields):
+    problem = small(**fields)
+    for question in (theory.widths, theory.complexities, theory.table_1):
+        check_results(question(problem))
+
+
+def test_too_many_dimensions_are_refused():
+    with pytest.raises(ValueError, match="dim must be at most 13, got 20"):
+        theory.Problem(rf.Matern(1.5, 0.3), dim=20)

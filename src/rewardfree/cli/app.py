@@ -14,11 +14,10 @@ import rewardfree as rf
 from rewardfree.arrays import count
 from rewardfree.cli import demonstration
 from rewardfree.cli.choices import grid, kernel_named
-from rewardfree.cli.reproduction import Job, perform
+from rewardfree.cli.coverage import measured_coverage
+from rewardfree.cli.reproduction import Job, perform, redraw
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
-from rewardfree.cli.theory import answers, draw
-from rewardfree.cli.theory import coverage as measured_coverage
-from rewardfree.cli.theory import norms as measured_norms
+from rewardfree.cli.theory import answers, draw, measured_norms
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
 from rewardfree.experiments.store import Store
@@ -183,6 +182,8 @@ def theory(
         own, dim, horizon, epsilon, delta, ridge, samples, points, states, norm, value_norm, psi
     )  # fmt: skip
     if what == "norms":
+        if as_json or out is not None:
+            raise ValueError("norms are printed as a table: --json and --out are for the other questions")
         for line in measured_norms(problem, side):
             typer.echo(line)
         return
@@ -195,7 +196,7 @@ def theory(
 
 @app.command()
 def coverage(
-    world: Annotated[str, typer.Option(help="rkhs, the paper's draws, or sharpened.")] = "rkhs",
+    world: Annotated[str, typer.Option(help="rkhs, the paper's draws; sharpened or corridor.")] = "rkhs",
     kernel: Annotated[str, typer.Option(help="se or matern.")] = "matern",
     nu: Annotated[float, typer.Option(help="Smoothness, for matern.")] = 1.5,
     lengthscale: Annotated[float, typer.Option(help="Of the kernel.")] = 0.1,
@@ -203,6 +204,7 @@ def coverage(
     horizon: Annotated[int, typer.Option(help="H.")] = 10,
     delta: Annotated[float, typer.Option(help="The probability that may fail.")] = 0.1,
     samples: Annotated[int, typer.Option(help="Samples per step.")] = 160,
+    norm: Annotated[float | None, typer.Option(help="B1, which bounds ||[PV]||; by default H.")] = None,
     draws: Annotated[int, typer.Option(help="Worlds; a width is fitted on the first ten.")] = 30,
     side: Annotated[int, typer.Option(help="States, and as many actions.")] = 100,
     out: Annotated[Path | None, typer.Option(help="Folder for the picture of bounds and gap.")] = None,
@@ -212,7 +214,7 @@ def coverage(
     Example: `rewardfree coverage --world sharpened --samples 40 --side 30 --draws 12 --out coverage`
     """
     own = kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=1)
-    problem = Problem(own, 2, horizon, 1.0, delta, ridge, samples, side * side, side)
+    problem = Problem(own, 2, horizon, 1.0, delta, ridge, samples, side * side, side, norm)
     checkpoints = sorted({max(1, samples // 2**i) for i in range(5)})
     for line in measured_coverage(world, problem, draws, side, out, checkpoints):
         typer.echo(line)
@@ -281,9 +283,16 @@ def figures(
 ) -> None:
     """Print the table of gaps and draw them against samples, episodes and steps, from stored results alone.
 
+    The folder of a reproduction gets its own figures and table again, as PNG and PDF.
+
     Example: `rewardfree figures results --form png --form pdf`
     """
     check_forms(form or [])
+    again = redraw(folder)
+    if again is not None:
+        for line in again:
+            typer.echo(line)
+        return
     with stored(folder) as store:
         found = lines(store.rows())
     written = draw_gaps(found, folder / "figures", form or ["png"])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rewardfree.arrays import count
-from rewardfree.cli.stored import RESULTS, run_to_the_end
+from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
 from rewardfree.experiments.reproduction import BETA, BETAS, KERNELS, Reproduction
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
 from rewardfree.files import written_whole
+from rewardfree.presets import preset_named
 from rewardfree.report.betas import betas_figure, betas_table
 from rewardfree.report.complexities import complexity_table
 from rewardfree.report.functions import functions_figure
@@ -24,6 +26,8 @@ from rewardfree.report.recorded import PLANNED_ALIKE, beside_table
 from rewardfree.report.repeats import repeats_figure, verdict
 
 FORMS = ("png", "pdf")
+#: The file of a folder that says which reproduction its results are.
+ABOUT = "reproduction.json"
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,23 @@ class Job:
 
     what: Reproduction
     out: Path
-    jobs: int | None
+    jobs: int | None = None
+    stored_in: Path | None = None  # redraw what is in this folder, and run nothing
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
             count(self.jobs, "jobs")
 
+    def folder(self, name: str) -> Path:
+        """Results of other settings have a folder of their own: what is in one belongs together."""
+        return self.stored_in or self.out / f"{name}{self.what.variant}"
+
     def figure1(self) -> Iterator[str]:
         """Gaps of four algorithms and three kernels."""
-        folder = self.out / "figure1"
+        folder = self.folder("figure1")
         found = yield from self._results("figure1", self.what.figure1())
         names = _kernels(found)
-        title = f"Figure 1, preset {self.what.preset.name}, planned with the bonus (β = {BETA:g})"
+        title = f"Figure 1 ({self.what.settings}), planned with the bonus (β = {BETA:g})"
         written = save_as(
             gap_figure(found, "optimistic", title=title, names=names), folder / "figure1", FORMS
         )
@@ -54,12 +63,12 @@ class Job:
         gaps = [line for measure in ("start", "max") for line in (*gap_table(found, measure, names), "")]
         table = [*gaps, *beside_table(found)]
         yield from table
-        yield from _places(folder, table)
+        yield from self._places(folder, table)
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'figures'}"
 
     def functions(self) -> Iterator[str]:
         """Figures 2 to 4: what the worlds look like."""
-        folder = self.out / "functions"
+        folder = self.folder("functions")
         for kernel, (world, reward) in self.what.worlds().items():
             number = 2 + list(KERNELS).index(kernel)
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
@@ -70,7 +79,7 @@ class Job:
 
     def betas(self) -> Iterator[str]:
         """Figures 5 to 7: four values of beta."""
-        folder = self.out / "betas"
+        folder = self.folder("betas")
         found = yield from self._results("betas", self.what.betas())
         table, written = [], []
         for (_, kernel), panel in found.items():
@@ -80,12 +89,12 @@ class Job:
                 written += save_as(figure, folder / f"betas_{kernel}_{measure}", FORMS)
             table += ["", label(kernel), *betas_table(panel, BETAS)]
         yield from table[1:]
-        yield from _places(folder, table[1:])
+        yield from self._places(folder, table[1:])
         yield f"figures: {', '.join(map(str, written[::4]))} and {len(written) - len(written[::4])} more"
 
     def repeats(self) -> Iterator[str]:
         """Figures 8 to 10: other draws."""
-        folder = self.out / "repeats"
+        folder = self.folder("repeats")
         found = yield from self._results("repeats", self.what.repeats())
         figure = repeats_figure(found, PLANNED_ALIKE, "Planned as in the authors' recorded results")
         written = save_as(figure, folder / "repeats_mean_planning", FORMS)
@@ -99,7 +108,7 @@ class Job:
             written += save_as(figure, folder / "draws" / f"draw_{seed}", FORMS)
         yield from verdict(found)
         names = {key: key[0].replace(key[1], label(key[1]), 1) for key in found}
-        yield from _places(folder, [*verdict(found), "", *gap_table(found, names=names)])
+        yield from self._places(folder, [*verdict(found), "", *gap_table(found, names=names)])
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'draws'}"
 
     def table(self) -> Iterator[str]:
@@ -110,7 +119,7 @@ class Job:
         gaps = [*gap_table(found, names=_kernels(found)), "", *beside_table(found)]
         yield from gaps
         text = [*complexity_table(), "", *gaps]
-        yield f"\ntable: {_write(self.out / 'table' / 'table.txt', text)}"
+        yield f"\ntable: {_write(self.folder('table') / 'table.txt', [self.what.settings, '', *text])}"
 
     def all(self) -> Iterator[str]:
         """Everything, one after the other."""
@@ -121,10 +130,15 @@ class Job:
 
     def _results(self, name: str, sweep: Sweep) -> Generator[str, None, Lines]:
         """Run what the store lacks, and return what it holds as lines."""
+        folder = self.folder(name)
+        if self.stored_in is not None:
+            with stored(folder) as store:
+                return lines(store.rows())
         runs = sum(len(unit.seeds) for unit in sweep.units if isinstance(unit, Unit))
-        yield f"{name}: {runs} runs in {len(sweep.units)} units, preset {self.what.preset.name}"
+        yield f"{name}: {runs} runs in {len(sweep.units)} units, {self.what.settings}"
         started, used = time.perf_counter(), _cpu_minutes()
-        with Store(self.out / name / RESULTS) as store:
+        with Store(folder / RESULTS) as store:
+            self._remember(folder, name)
             ran = run_to_the_end(sweep, store, self.jobs)
             found = lines(store.rows())
         if ran:
@@ -134,6 +148,16 @@ class Job:
             yield "all of them are stored already"
         yield ""
         return found
+
+    def _remember(self, folder: Path, name: str) -> None:
+        """What the folder's results are, so that `rewardfree figures` can draw them again."""
+        about = {**asdict(self.what), "preset": self.what.preset.name, "what": name}
+        _write(folder / ABOUT, [json.dumps(about, indent=1)])
+
+    def _places(self, folder: Path, table: list[str]) -> Iterator[str]:
+        """Store the table, and say where it and the results are."""
+        yield f"\nresults: {folder / RESULTS}"
+        yield f"table:   {_write(folder / 'table.txt', [self.what.settings, '', *table])}"
 
 
 PARTS: dict[str, Callable[[Job], Iterator[str]]] = {
@@ -152,15 +176,24 @@ def perform(name: str, job: Job) -> Iterator[str]:
     return job.all() if name == "all" else PARTS[name](job)
 
 
+def redraw(folder: Path) -> Iterator[str] | None:
+    """The lines of a reproduction's folder, drawn again from what is stored; None if it is no such folder."""
+    path = folder / ABOUT
+    if not path.exists():
+        return None
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        name, preset = about.pop("what"), preset_named(about.pop("preset"))
+        what = Reproduction(preset=preset, **{**about, "kernels": tuple(about["kernels"])})
+        part = PARTS[name]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}): run the reproduction again") from error
+    return part(Job(what, folder.parent, stored_in=folder))
+
+
 def _kernels(found: Lines) -> dict[tuple[str, str], str]:
     """What the panels of one draw are called."""
     return {(world, kernel): label(kernel) for world, kernel in found}
-
-
-def _places(folder: Path, table: list[str]) -> Iterator[str]:
-    """Store the table, and say where it and the results are."""
-    yield f"\nresults: {folder / RESULTS}"
-    yield f"table:   {_write(folder / 'table.txt', table)}"
 
 
 def _write(path: Path, text: list[str]) -> Path:

@@ -11,7 +11,7 @@ from rewardfree.experiments.naming import build
 from rewardfree.experiments.paper import paper_strategies
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.planning import Mean, Optimistic
-from rewardfree.presets import Preset, preset_named
+from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.strategies import Generative, Uniform
 
 #: The paper's kernels, in the order of its figures.
@@ -65,6 +65,25 @@ class Reproduction:
         for name in ("runs", "draws"):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name)
+
+    @property
+    def variant(self) -> str:
+        """What sets these results apart from those of the defaults: an ending for a folder's name."""
+        parts = [
+            self.preset.name if self.preset != PUBLISHED else "",
+            "quick" if self.quick else "",
+            "+".join(self.kernels) if self.kernels != tuple(KERNELS) else "",
+            f"seed{self.seed}" if self.seed else "",
+            f"runs{self.runs}" if self.runs is not None else "",
+            f"draws{self.draws}" if self.draws is not None else "",
+        ]
+        return "".join(f"-{part}" for part in parts if part)
+
+    @property
+    def settings(self) -> str:
+        """What tables and titles say about where they come from."""
+        size = f"{self.scale.states} states and actions{', QUICK: too small to mean anything' * self.quick}"
+        return f"preset {self.preset.name}, draw {self.seed}, {size}"
 
     @property
     def scale(self) -> Scale:

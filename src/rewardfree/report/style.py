@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from rewardfree.files import written_whole
+
 #: Okabe and Ito's palette, in the order in which curves use it.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 #: Perceptually even, and readable in grey.
@@ -67,6 +69,8 @@ def save(figure: Any, path: Path) -> None:
     import matplotlib as mpl
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    form = path.suffix.lstrip(".")
     dates = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with mpl.rc_context({"svg.hashsalt": "rewardfree"}):  # or the names inside an SVG are random
-        figure.savefig(path, dpi=DPI, metadata=dates.get(path.suffix.lstrip(".")))
+    salt: Any = {"svg.hashsalt": "rewardfree"}  # or the names inside an SVG are random
+    with mpl.rc_context(salt), written_whole(path) as part:
+        figure.savefig(part, format=form, dpi=DPI, metadata=dates.get(form))

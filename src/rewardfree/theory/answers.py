@@ -86,6 +86,8 @@ class Problem:
     @cached_property
     def candidates(self) -> Any:
         """An even grid of [0,1]^d, of |Z| points or as many as are practical."""
+        if 2**self.dim > MOST_CANDIDATES:
+            raise ValueError(f"dim must be at most {int(math.log2(MOST_CANDIDATES))}, got {self.dim}")
         # A little more than the root, which may have been rounded down from a whole number.
         return _grid(max(2, int(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim) + 1e-9)), self.dim)
 
@@ -123,20 +125,38 @@ class Problem:
         return gain.low_rank_law(residuals, self.ridge, len(self.candidates))
 
     def laws(self) -> dict[str, gain.Law]:
-        """Ways to continue Gamma beyond what was computed."""
-        found = {"low-rank bound": self.low_rank}
+        """Ways to continue Gamma beyond what was computed.
+
+        The low-rank law is a bound for the candidates; if these are not all of Z, it only extrapolates.
+        """
+        whole = len(self.candidates) >= self.size
+        name = f"low-rank {'bound' if whole else 'law'} on {len(self.candidates)} candidates"
         p = known_exponent(self.kernel, self.dim)
-        if p is not None:
-            text = "log(n)^(d+1)" if math.isinf(p) else f"n^(1/p), p = {p:g}"
-            found = {
-                f"rate {text}, through I_{self.greedy.n}": gain.rate_law(self.greedy, p, self.dim),
-                **found,
-            }
-        return found
+        if p is None:
+            return {name: self.low_rank}
+        rate = gain.rate_law(self.greedy, p, self.dim)
+        text = "log(n)^(d+1)" if math.isinf(p) else f"n^(1/p), p = {p:g}"
+        text = f"rate {text}, through I_{self.greedy.n}"
+        if not whole:
+            return {text: rate}
+        return {
+            f"{text}, at most the low-rank bound": gain.smaller_law(rate, self.low_rank),
+            name: self.low_rank,
+        }
 
     def gain_at(self, n: int) -> gain.GreedyGain:
         """The greedy gain of n queries."""
-        return gain.GreedyGain(self.ridge, self.greedy.gains[: n + 1], self.greedy.largest[: n + 1])
+        return self.greedy.first(n)
+
+    def gain_bound(self, n: int) -> float:
+        """At least Gamma(n), on the candidates."""
+        return min(gain.greedy_upper(self.gain_at(n)), gain.variance_upper(self.greedy, n))
+
+    def adaptive_widths(self, n: int) -> tuple[float, float]:
+        """After n adaptive samples, for one V as Qiu et al. need it, and for every reward."""
+        about, gained = (self.norm, float(self.horizon), self.ridge), self.gain_bound(n)
+        one = width.self_normalised_width(*about, gained, self.delta / self.steps)
+        return one.b, width.adaptive_width(*about, gained, self.states, self.steps, self.delta).b
 
 
 def widths(problem: Problem) -> list[Result]:
@@ -174,53 +194,49 @@ def widths(problem: Problem) -> list[Result]:
     for reading, joined in (("sum form", False), ("root form", True)):
         b = width.generative_width(*args, joined=joined).b
         found.append(_width(problem, "generative data, one reward", reading, b, fixed))
-    found += _continuous(problem, fixed)
+    found += _continuous(problem, first, fixed)
     every = width.every_reward_width(B1, R, ridge, problem.size, problem.states, problem.steps, delta).b
     found.append(_width(problem, "independent data, every reward", "corners of [0,H]^S", every, fixed[:1]))
-    most = min(gain.greedy_upper(problem.gain_at(n)), gain.variance_upper(problem.greedy, n))
-    adaptive = width.adaptive_width(B1, R, ridge, most, problem.states, problem.steps, delta).b
-    found.append(
-        _width(problem, "adaptive data, every reward", "self-normalised, Gamma(n)", adaptive, fixed[:1])
-    )
-    qiu = width.self_normalised_width(B1, R, ridge, most, delta / problem.steps).b
-    found.append(
-        _width(problem, "adaptive data, one V (Qiu et al.)", "self-normalised, Gamma(n)", qiu, fixed[:1])
-    )
+    self_normalised = "self-normalised, Gamma(n)"
+    one, adaptive = problem.adaptive_widths(n)
+    found.append(_width(problem, "adaptive data, every reward", self_normalised, adaptive, fixed[:1]))
+    found.append(_width(problem, "adaptive data, one V (Qiu et al.)", self_normalised, one, fixed[:1]))
     norm, said = width.estimate_norm(R, ridge, n), "for any data, if |V| <= H"
     found.append(Result("norm of the estimate at most", "always", norm, ("V in [0, H]",), False, said))
     return found
 
 
-def _continuous(problem: Problem, assumptions: tuple[str, ...]) -> list[Result]:
-    """Corollary 1 on a net that is as fine as the paper's: functions move by about 1/n between its points."""
-    radius = float(np.min(np.asarray(getattr(problem.kernel, "lengthscale", 1.0)))) / problem.samples
-    name, n = "Corollary 1, all of [0,1]^d", problem.samples
+def _continuous(problem: Problem, ball: tuple[str, ...], fixed: tuple[str, ...]) -> list[Result]:
+    """On a net that is as fine as the paper's, between whose points functions move by about 1/n: all z."""
+    n, B1, R, ridge = problem.samples, problem.norm, float(problem.horizon), problem.ridge
+    radius = float(np.min(np.asarray(getattr(problem.kernel, "lengthscale", 1.0)))) / n
+    name, reading = "Corollary 1, all of [0,1]^d", f"root form, net of radius {radius:.2g}"
     try:
         change = width.kernel_change(problem.kernel, radius)
     except ValueError as error:
-        return [Result(name, "net", None, assumptions, True, str(error))]
-    own = width.continuous_width(
-        problem.norm, float(problem.horizon), problem.ridge, n, problem.dim, problem.steps, problem.delta,
-        radius, change,
-    )  # fmt: skip
-    found = _width(problem, name, f"net of radius {radius:.2g}", own.b, assumptions)
-    return [
-        replace(found, sentence=f"{found.sentence}; adds {own.b * own.change + own.slack:.3g} everywhere")
-    ]
+        return [Result(name, reading, None, ball, True, str(error))]
+    net = math.exp(width.net_log_size(radius, problem.dim))
+    each = problem.delta / (net * problem.steps)
+    found = []
+    for title, b, given in (
+        (name, width.theorem_1_tight(problem.value_spectrum, B1, problem.value_norm, ridge, n, each).b, ball),
+        ("generative data, all of [0,1]^d", width.generative_width(B1, R, ridge, 1, 1, each).b, fixed),
+    ):
+        own, base = (
+            width.continuous_width(b, B1, R, ridge, n, change),
+            _width(problem, title, reading, b, given),
+        )
+        found.append(replace(base, sentence=f"{base.sentence}; adds {own.added:.3g} everywhere"))
+    return found
 
 
 def _width(problem: Problem, name: str, reading: str, b: float, assumptions: tuple[str, ...]) -> Result:
-    """Vacuous: not even a point at which all n samples were taken is known better than [0, H]."""
-    prior = float(problem.priors.min())
-    least = math.sqrt(prior * problem.ridge / (problem.ridge + prior * problem.samples))
-    vacuous = b * least >= problem.horizon
+    """Vacuous: after n samples of Alg 2 it says of no point more than that [PV] is in [0, H]."""
+    least = math.sqrt(float(problem.greedy.smallest[problem.samples]))
     needed = problem.horizon / b if b > 0 else math.inf
-    sentence = (
-        f"after {problem.samples} samples it would need sigma below {needed:.3g}, and no point can have "
-        f"less than {least:.3g}"
-        if vacuous
-        else f"says something where sigma is below {needed:.3g}"
-    )
+    vacuous = least >= needed
+    where = f"Alg 2 has {least:.3g} at best after {problem.samples} samples"
+    sentence = f"says something where sigma is below {needed:.3g}; {where}"
     return Result(name, reading, b, assumptions, vacuous, sentence)
 
 
@@ -245,8 +261,9 @@ def gains(problem: Problem) -> list[Result]:
     ]  # fmt: skip
     found = []
     for name, reading, value, sentence in rows:
-        vacuous = name.startswith("Gamma") and value >= most
-        more = f"; {n} queries that know nothing of each other would gain {most:.4g}" if vacuous else ""
+        trivial = {"Gamma(n) at most": most, "sum of sigma^2 at most": float(n)}.get(name, math.inf)
+        vacuous = value >= trivial * (1.0 - 1e-9)
+        more = f"; {n} queries that know nothing of each other would have {trivial:.4g}" if vacuous else ""
         found.append(Result(name, reading, value, about, vacuous, sentence + more))
     growth, p = gain.fit_growth(problem.greedy), known_exponent(problem.kernel, problem.dim)
     theory = "" if p is None else f"; theory: {0.0 if math.isinf(p) else 1.0 / p:.3g} up to logarithms"
@@ -302,7 +319,8 @@ def complexities(problem: Problem) -> list[Result]:
     b = width.generative_width(B1, float(H), ridge, size, steps, delta, joined=False).b
 
     def uniform(n: float) -> float:
-        return width.every_reward_width(B1, float(H), ridge, size, problem.states, steps * int(n), delta).b
+        designs = steps * int(n)
+        return width.every_reward_width(B1, float(H), ridge, size, problem.states, designs, 0.5 * delta).b
 
     found = []
     for law_name, law in problem.laws().items():
@@ -320,7 +338,7 @@ def complexities(problem: Problem) -> list[Result]:
 
 
 def _repaired(problem: Problem, b: Callable[[float], float], law: gain.Law) -> Callable[[float], float]:
-    H, ridge, delta = problem.horizon, problem.ridge, problem.delta
+    H, ridge, delta = problem.horizon, problem.ridge, 0.5 * problem.delta  # the other half is the width's
     return lambda n: complexity.theorem_3_repaired_gap(n, b(n), law(n), H, ridge, delta)
 
 
@@ -360,9 +378,18 @@ def table_1(problem: Problem) -> list[Result]:
     for setting, value in own.table().items():
         who, formula = rates.PRINTED[setting]
         sentence = "does not apply to this kernel" if value is None else f"{who}: {formula}"
-        if value is not None and math.isinf(value):
-            value, sentence = None, f"{sentence}, more than a number can hold"
-        found.append(Result(setting, "printed", value, about, value is None or value > 1e6, sentence))
+        vacuous = value is not None and value > 1e6
+        sentence += "; far beyond any experiment" if vacuous else ""
+        found.append(
+            Result(
+                setting,
+                "printed",
+                None if value is None or math.isinf(value) else value,
+                about,
+                vacuous,
+                sentence,
+            )
+        )
     return found
 
 

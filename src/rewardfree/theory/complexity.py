@@ -106,8 +106,8 @@ def theorem_3_samples(
     if reading != "printed":
         return smallest_n(lambda n: own(n, b, gain(n), horizon, ridge, delta), epsilon)
     # Its last term grows with N, so no N beyond this one can do; the others fall, so they must be tried.
-    last = int((epsilon / (2.0 * horizon)) ** 2 / ((horizon + 1) * math.log(2.0 / delta)))
-    every = range(1, min(last, MOST_TRIED) + 1)
+    root = min(epsilon / (2.0 * horizon), math.sqrt(MOST_TRIED * (horizon + 1) * math.log(2.0 / delta)))
+    every = range(1, int(root**2 / ((horizon + 1) * math.log(2.0 / delta))) + 1)
     return next((n for n in every if own(n, b, gain(n), horizon, ridge, delta) <= epsilon), None)
 
 

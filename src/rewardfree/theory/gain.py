@@ -12,7 +12,7 @@ import numpy as np
 from rewardfree.arrays import as_points, count, non_negative, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior import Lattice
-from rewardfree.theory.spectrum import Spectrum
+from rewardfree.theory.spectrum import Spectrum, fitted_line
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
 
@@ -36,26 +36,32 @@ class GreedyGain:
     ridge: float
     gains: Any  # (n+1,) I_0 .. I_n
     largest: Any  # (n+1,) the largest sigma^2 over the candidates after 0..n queries
+    smallest: Any  # (n+1,) the smallest
 
     @property
     def n(self) -> int:
         return len(self.gains) - 1
+
+    def first(self, n: int) -> GreedyGain:
+        """The same after its first n queries."""
+        return GreedyGain(self.ridge, self.gains[: n + 1], self.largest[: n + 1], self.smallest[: n + 1])
 
 
 def greedy_gain(kernel: Kernel, candidates: Any, ridge: float, n: int) -> GreedyGain:
     """n queries, each where sigma is largest; the gain of a query is 1/2 log(1 + sigma^2/ridge)."""
     n, ridge = count(n, "n", at_least=0), positive(ridge, "ridge")
     lattice = Lattice(kernel, as_points(candidates, "candidates"), ridge=ridge, capacity=max(n, 1))
-    gains, largest = [0.0], []
+    gains, largest, smallest = [0.0], [], []
     with one_blas_thread():
         for i in range(n + 1):
             std = to_numpy(lattice.std())[0]
             largest.append(float(std.max()) ** 2)
+            smallest.append(float(std.min()) ** 2)
             if i < n:
                 where = int(argmax_tied(std))
                 gains.append(gains[-1] + 0.5 * math.log1p(float(std[where]) ** 2 / ridge))
                 lattice.append(None, [where])
-    return GreedyGain(ridge, np.array(gains), np.array(largest))
+    return GreedyGain(ridge, np.array(gains), np.array(largest), np.array(smallest))
 
 
 def greedy_upper(greedy: GreedyGain) -> float:
@@ -150,6 +156,11 @@ def spectral_law(spectrum: Spectrum, ridge: float, prior: float = 1.0) -> Law:
     return law
 
 
+def smaller_law(one: Law, other: Law) -> Law:
+    """The smaller of two at each n."""
+    return lambda n: min(one(n), other(n))
+
+
 @dataclass(frozen=True)
 class Growth:
     """Gamma(n) ~ e^constant n^exponent, fitted on the upper half of what was given."""
@@ -165,9 +176,8 @@ def fit_growth(greedy: GreedyGain) -> Growth:
         raise ValueError(f"growth needs 8 queries and more, got {greedy.n}")
     n = np.arange(greedy.n // 2, greedy.n + 1)
     x, y = np.log(n), np.log(greedy.gains[n])
-    slope, constant = np.polyfit(x, y, 1)
-    spread, left = ((y - y.mean()) ** 2).sum(), ((y - slope * x - constant) ** 2).sum()
-    return Growth(float(slope), float(constant), float(1.0 - left / spread) if spread > 0 else 1.0)
+    slope, constant, share = fitted_line(x, y)
+    return Growth(slope, constant, share)
 
 
 def potential_bound(gain: float, ridge: float, prior: float = 1.0) -> float:

@@ -37,17 +37,18 @@ class Rates:
 
     def table(self) -> dict[str, float | None]:
         """The rows by setting."""
-        H, eps, p = self.horizon, self.epsilon, self.p
-        logs = max(1.0, math.log(1.0 / eps)) ** (self.dim + 1)
+        H, eps, p = float(self.horizon), self.epsilon, self.p
+        squared = _power(1.0 / eps, 2.0)
+        logs = max(1.0, -math.log(eps)) ** (self.dim + 1)
         smooth, polynomial = p is not None and math.isinf(p), None
         if p is not None and not smooth:
-            polynomial = _power(H**3 / eps, 2.0 + 2.0 / (p - 1.0) if p > 1.0 else math.inf)
+            polynomial = _power(_power(H, 3.0) / eps, 2.0 + 2.0 / (p - 1.0) if p > 1.0 else math.inf)
         return {
-            "tabular": self.states**2 * self.actions * H**5 / eps**2,
-            "linear": self.features**3 * H**6 / eps**2,
-            "kernel, exponential eigendecay": H**6 * logs / eps**2 if smooth else None,
+            "tabular": float(self.states) ** 2 * self.actions * _power(H, 5.0) * squared,
+            "linear": float(self.features) ** 3 * _power(H, 6.0) * squared,
+            "kernel, exponential eigendecay": _power(H, 6.0) * logs * squared if smooth else None,
             "kernel, polynomial eigendecay": polynomial,
-            "kernel, exponential eigendecay, online": H**7 * logs / eps**2 if smooth else None,
+            "kernel, exponential eigendecay, online": _power(H, 7.0) * logs * squared if smooth else None,
             "kernel, polynomial eigendecay, online": None if polynomial is None else H * polynomial,
         }
 

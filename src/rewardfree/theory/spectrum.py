@@ -259,7 +259,12 @@ def fit_decay(eigenvalues: Any, dim: int, kind: str | None = None) -> Decay:
 
 
 def _line(kind: Any, x: Any, y: Any, first: int, last: int) -> Decay:
+    slope, constant, share = fitted_line(x, y)
+    return Decay(kind, -slope, constant, share, first, last)
+
+
+def fitted_line(x: Any, y: Any) -> tuple[float, float, float]:
+    """Slope, constant and R^2 of the least squares line through (x, y)."""
     slope, constant = np.polyfit(x, y, 1)
-    spread = float(((y - y.mean()) ** 2).sum())
-    left = float(((y - slope * x - constant) ** 2).sum())
-    return Decay(kind, -float(slope), float(constant), 1.0 - left / spread if spread else 1.0, first, last)
+    spread, left = float(((y - y.mean()) ** 2).sum()), float(((y - slope * x - constant) ** 2).sum())
+    return float(slope), float(constant), 1.0 - left / spread if spread > 0.0 else 1.0

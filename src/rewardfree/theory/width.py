@@ -54,8 +54,8 @@ def theorem_1_tight(spectrum: Spectrum, B1: float, B2: float, ridge: float, n: i
     """b^2 = B1^2 + (B2 psi)^2/ridge (2 log(2M/delta) head + 4 n tail): bias and noise share one sigma."""
     head, tail, psi, M = _split(spectrum)
     n, delta = count(n, "n", at_least=0), probability(delta, "delta")
-    noise = (_scale(B2, ridge) * psi) ** 2 * (2.0 * np.log(2.0 * M / delta) * head + 4.0 * n * tail)
-    return _best(np.sqrt(non_negative(B1, "B1") ** 2 + noise))
+    noise = _scale(B2, ridge) * psi * np.sqrt(2.0 * np.log(2.0 * M / delta) * head + 4.0 * n * tail)
+    return _best(np.hypot(non_negative(B1, "B1"), noise))
 
 
 def spectrum_free(B1: float, B2: float, prior: float, ridge: float, delta: float) -> Width:
@@ -132,35 +132,24 @@ def estimate_norm(R: float, ridge: float, n: int) -> float:
 class ContinuousWidth:
     """|f - f^| <= b (sigma + change) + slack for all z of a box: Corollary 1 with its net made explicit."""
 
-    b: float  # for one z of the net, at delta over the size of the net
+    b: float  # for every z of the net, at delta over its size
     change: float  # L: how far a unit function moves between z and the net
     slack: float  # (B1 + ||f^||) L
-    log_net: float  # the logarithm of the size of the net
+
+    @property
+    def added(self) -> float:
+        """b L + slack: what comes on top of b sigma everywhere."""
+        return self.b * self.change + self.slack
 
 
-def continuous_width(
-    B1: float,
-    R: float,
-    ridge: float,
-    n: int,
-    dim: int,
-    steps: int,
-    delta: float,
-    radius: float,
-    change: float,
-) -> ContinuousWidth:
-    """Generative data on [0,1]^d: b of `generative_width` on a net of that radius, carried to all z.
+def continuous_width(b: float, B1: float, R: float, ridge: float, n: int, change: float) -> ContinuousWidth:
+    """A width b that holds on a net, carried to all z of the box.
 
     f, f^ and sigma move by at most their norm times L = `change` between z and its net point, and L is
-    sup sqrt(2 - 2k(z,z')) over |z - z'| <= radius: see `kernel_change`.
+    sup sqrt(2 - 2k(z,z')) within the net's radius: see `kernel_change`.
     """
-    log_net = net_log_size(radius, dim)
-    split = math.log(2.0 * count(steps, "steps")) + log_net - math.log(probability(delta, "delta"))
-    b = math.hypot(
-        non_negative(B1, "B1"), non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
-    )
     change = non_negative(change, "change")
-    return ContinuousWidth(b, change, (B1 + estimate_norm(R, ridge, n)) * change, log_net)
+    return ContinuousWidth(non_negative(b, "b"), change, (B1 + estimate_norm(R, ridge, n)) * change)
 
 
 def kernel_change(kernel: Kernel, radius: float) -> float:
