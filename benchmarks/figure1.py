@@ -1,6 +1,6 @@
 """All of Figure 1 on this machine's cores, and one run of each algorithm against plain scikit-learn.
 
-python benchmarks/figure1.py           (a quarter of an hour; --quick: a minute, whose ratios mean little)
+python benchmarks/figure1.py           (eleven minutes; --quick: a minute, whose ratios mean little)
 
 scikit-learn runs the paper's pseudo-code with a fresh fit for every step (plain.py), on one core, with the
 checkpoints and planners of Figure 1; ours is what a worker does: eight runs side by side on one core.
