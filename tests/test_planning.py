@@ -421,7 +421,7 @@ def test_a_plan_refuses_what_it_has_no_answer_for(state, h, said):
         (REWARD.T, r"reward must have shape \(6, 5\) or \(4, 6, 5\), states before actions, got \(5, 6\)"),
         (BY_STEP[:3], "reward must have shape"),
         (lambda state, action: np.ones(3), "one number for each of 30 pairs"),
-        ("much", "reward must be an array of numbers"),
+        ("much", "there is no variable .much. here: there are a, h, s, pi and e"),
     ],
     ids=["two", "below zero", "a constant", "NaN", "infinite", "turned", "few steps", "short", "text"],
 )
@@ -535,3 +535,10 @@ def test_random_ties_of_two_runs_are_independent():
     (one,), (two,) = rf.plan_runs(runs, [flat], rf.Mean(ties="random"))
     assert one.actions.tolist() != two.actions.tolist()
     assert two.actions.tolist() == rf.plan(runs[1], flat, rf.Mean(ties="random")).actions.tolist()
+
+
+def test_one_formula_is_no_list_of_rewards():
+    with pytest.raises(ValueError, match="rewards must be a list of rewards, got the one formula 's \\* a'"):
+        rf.plan_many(explored(), "s * a")
+    several = rf.plan_many(explored(), ["s * a", "1 - s"])
+    assert np.array_equal(several[1].actions, rf.plan(explored(), "1 - s").actions)

@@ -190,6 +190,8 @@ def plan_runs(
 def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Planner) -> Any:
     """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
     check_kind(planner, Planner, "planner", "Optimistic(beta), Mean() or Pessimistic(beta)")
+    if isinstance(rewards, str):
+        raise ValueError(f"rewards must be a list of rewards, got the one formula {rewards!r}: use plan")
     tables = [reward_table(reward, grid, horizon) for reward in rewards]
     if not tables:
         raise ValueError("rewards must hold at least one reward, got none")
