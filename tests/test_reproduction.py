@@ -335,9 +335,9 @@ def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkey
         assert "all of them are stored already" in text
         return code, text, errors
 
-    def draw_one(found, into, forms, names):
+    def draw_one(found, into, names):
         figure = gap_figure(found, "mean", "steps", "max", names=names)
-        return save_as(figure, into / "gap_max_by_steps_mean", forms)
+        return save_as(figure, into / "gap_max_by_steps_mean")
 
     monkeypatch.setattr(reproduction, "draw_gaps", draw_one)
     again = pictures("figure1", "figure1_mean_planning", "figures/gap_max_by_steps_mean") | {"table.txt"}

@@ -92,6 +92,12 @@ def as_points(values: Any, name: str = "points", dim: int | None = None) -> Arra
     return points
 
 
+def even_points(side: int, dim: int) -> Any:
+    """All points of a regular grid on [0,1]^dim, (side**dim, dim), the last coordinate fastest."""
+    axes = [np.linspace(0.0, 1.0, side)] * dim
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)
+
+
 def positive(value: Any, name: str) -> float:
     """`value` as a finite float above zero."""
     number = as_number(value, name)

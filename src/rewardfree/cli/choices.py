@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import rewardfree as rf
-from rewardfree.arrays import count
+from rewardfree.arrays import count, even_points
 
 #: A grid larger than this was almost surely not meant: its posterior alone takes gigabytes.
 MOST_POINTS = 1_000_000
@@ -35,5 +33,4 @@ def grid(dim: int, side: int) -> Any:
         raise ValueError(
             f"a grid of {side}^{dim} points is too large: at most 20 dimensions and {MOST_POINTS:,} points"
         )
-    axes = [np.linspace(0.0, 1.0, side)] * dim
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)
+    return even_points(side, dim)

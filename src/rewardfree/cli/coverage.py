@@ -18,7 +18,6 @@ from rewardfree.theory import Problem
 from rewardfree.theory.complexity import theorem_2_gap
 from rewardfree.theory.width import every_reward_width, generative_width
 
-FORMS = ("png", "pdf")
 #: Draws on which a width is fitted; it is tested on the others.
 FIT = 10
 
@@ -47,7 +46,7 @@ def measured_coverage(
     yield from coverage_table(study, FIT, problem.delta)
     if out is not None:
         figure = _bounds(world, problem, model, make, study["generative"], checkpoints)
-        yield f"\npictures: {', '.join(map(str, save_as(figure, out / f'bounds_{world}', FORMS)))}"
+        yield f"\npictures: {', '.join(map(str, save_as(figure, out / f'bounds_{world}')))}"
 
 
 def _worlds(name: str, problem: Problem, side: int) -> Callable[[int], Any]:

@@ -25,7 +25,6 @@ from rewardfree.report.labels import label
 from rewardfree.report.recorded import PLANNED_ALIKE, beside_table
 from rewardfree.report.repeats import repeats_figure, verdict
 
-FORMS = ("png", "pdf")
 #: The file of a folder that says which reproduction its results are.
 ABOUT = "reproduction.json"
 
@@ -53,13 +52,11 @@ class Job:
         found = yield from self._results("figure1", self.what.figure1())
         names = _kernels(found)
         title = f"Figure 1 ({self.what.settings}), planned with the bonus (β = {BETA:g})"
-        written = save_as(
-            gap_figure(found, "optimistic", title=title, names=names), folder / "figure1", FORMS
-        )
+        written = save_as(gap_figure(found, "optimistic", title=title, names=names), folder / "figure1")
         title = "Figure 1, planned as in the authors' recorded results"
         figure = gap_figure(found, PLANNED_ALIKE, title=title, names=names)
-        written += save_as(figure, folder / "figure1_mean_planning", FORMS)
-        written += draw_gaps(found, folder / "figures", FORMS, names)
+        written += save_as(figure, folder / "figure1_mean_planning")
+        written += draw_gaps(found, folder / "figures", names=names)
         gaps = [line for measure in ("start", "max") for line in (*gap_table(found, measure, names), "")]
         table = [*gaps, *beside_table(found)]
         yield from table
@@ -74,7 +71,7 @@ class Job:
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
             axes = (world.states[:, 0], world.actions[:, 0])
             figure = functions_figure(*axes, reward, world.law(0), title)
-            written = save_as(figure, folder / f"functions_{kernel}", FORMS)
+            written = save_as(figure, folder / f"functions_{kernel}")
             yield f"Figure {number}, {label(kernel)}: {' and '.join(map(str, written))}"
 
     def betas(self) -> Iterator[str]:
@@ -86,7 +83,7 @@ class Job:
             for measure in ("start", "max"):
                 title = f"{label(kernel)}: β of the explorer and of the planner"
                 figure = betas_figure(panel, BETAS, title, measure)
-                written += save_as(figure, folder / f"betas_{kernel}_{measure}", FORMS)
+                written += save_as(figure, folder / f"betas_{kernel}_{measure}")
             table += ["", label(kernel), *betas_table(panel, BETAS)]
         yield from table[1:]
         yield from self._places(folder, table[1:])
@@ -97,15 +94,15 @@ class Job:
         folder = self.folder("repeats")
         found = yield from self._results("repeats", self.what.repeats())
         figure = repeats_figure(found, PLANNED_ALIKE, "Planned as in the authors' recorded results")
-        written = save_as(figure, folder / "repeats_mean_planning", FORMS)
+        written = save_as(figure, folder / "repeats_mean_planning")
         for measure in ("start", "max"):
             figure = repeats_figure(found, "optimistic", f"Planned with the bonus (β = {BETA:g})", measure)
-            written += save_as(figure, folder / f"repeats_{measure}", FORMS)
+            written += save_as(figure, folder / f"repeats_{measure}")
         for seed in self.what.every_draw:
             own = {key: panel for key, panel in found.items() if key[0].endswith(f", draw {seed}")}
             title = f"Draw {seed}, planned with the bonus"
             figure = gap_figure(own, "optimistic", title=title, names=_kernels(own))
-            written += save_as(figure, folder / "draws" / f"draw_{seed}", FORMS)
+            written += save_as(figure, folder / "draws" / f"draw_{seed}")
         yield from verdict(found)
         names = {key: key[0].replace(key[1], label(key[1]), 1) for key in found}
         yield from self._places(folder, [*verdict(found), "", *gap_table(found, names=names)])

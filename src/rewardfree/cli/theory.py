@@ -14,7 +14,6 @@ from rewardfree.report.theory_figures import bound_figure, gain_figure, spectrum
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths
 from rewardfree.theory.norms import law_norms, norm_curve
 
-FORMS = ("png", "pdf")
 QUESTIONS: dict[str, Callable[[Problem], list[Result]]] = {
     "width": widths,
     "gain": gains,
@@ -43,7 +42,7 @@ def draw(what: str, problem: Problem, out: Path) -> list[Path]:
     """The pictures that go with a question; Table 1 has none."""
     if what not in PICTURES:
         return []
-    return save_as(PICTURES[what](problem), out / what, FORMS)
+    return save_as(PICTURES[what](problem), out / what)
 
 
 def measured_norms(problem: Problem, side: int) -> Iterator[str]:

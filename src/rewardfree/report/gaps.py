@@ -19,6 +19,8 @@ AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environ
 MEASURES = {"start": "gap at the start", "mean": "mean gap over states", "max": "largest gap over states"}
 CONFIDENCE = 0.95
 FORMS = ("png", "pdf", "svg")
+#: For a screen and for a paper.
+BOTH = ("png", "pdf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +196,9 @@ def check_forms(forms: Sequence[str]) -> None:
             raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
 
 
-def draw_gaps(found: Lines, folder: Path, forms: Sequence[str], names: Names | None = None) -> list[Path]:
+def draw_gaps(
+    found: Lines, folder: Path, forms: Sequence[str] = BOTH, names: Names | None = None
+) -> list[Path]:
     """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
     check_forms(forms)
     planners = dict.fromkeys(
@@ -207,7 +211,7 @@ def draw_gaps(found: Lines, folder: Path, forms: Sequence[str], names: Names | N
     return written
 
 
-def save_as(figure: Any, path: Path, forms: Sequence[str]) -> list[Path]:
+def save_as(figure: Any, path: Path, forms: Sequence[str] = BOTH) -> list[Path]:
     """One figure in several forms, at `path` with the form as its ending."""
     paths = [path.with_name(f"{path.name}.{form}") for form in forms]
     for each in paths:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rewardfree.arrays import count, non_negative, positive, probability
+from rewardfree.arrays import count, even_points, non_negative, positive, probability
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.theory import complexity, gain, rates, width
 from rewardfree.theory.result import Result
@@ -63,7 +63,7 @@ class Problem:
         prior = float(self.priors.max())
         if prior > 1.0 + 1e-12:
             raise ValueError(f"the theorems need k(z,z) <= 1, got {prior:g}: scale the kernel down")
-        self.kernel_of_values.diag(_grid(2, self.state_dim))  # does it take the states?
+        self.kernel_of_values.diag(even_points(2, self.state_dim))  # does it take the states?
 
     @property
     def size(self) -> int:
@@ -89,7 +89,7 @@ class Problem:
         if 2**self.dim > MOST_CANDIDATES:
             raise ValueError(f"dim must be at most {int(math.log2(MOST_CANDIDATES))}, got {self.dim}")
         # A little more than the root, which may have been rounded down from a whole number.
-        return _grid(max(2, int(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim) + 1e-9)), self.dim)
+        return even_points(max(2, int(min(self.size, MOST_CANDIDATES) ** (1.0 / self.dim) + 1e-9)), self.dim)
 
     @cached_property
     def priors(self) -> Any:
@@ -187,7 +187,7 @@ def widths(problem: Problem) -> list[Result]:
                     (*first, where),
                 )
             )
-    largest = float(np.max(problem.kernel_of_values.diag(_grid(50, problem.state_dim))))
+    largest = float(np.max(problem.kernel_of_values.diag(even_points(50, problem.state_dim))))
     free = width.spectrum_free(B1, B2, largest, ridge, each).b
     found.append(_width(problem, "spectrum-free, all of Z", "McDiarmid", free, first[:2]))
     args = (B1, R, ridge, problem.size, problem.steps, delta)
@@ -391,8 +391,3 @@ def table_1(problem: Problem) -> list[Result]:
             )
         )
     return found
-
-
-def _grid(side: int, dim: int) -> Any:
-    axes = [np.linspace(0.0, 1.0, side)] * dim
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)
