@@ -23,7 +23,12 @@ class NormCurve:
 
     jitters: Any  # (j,)
     norms: Any  # (j,c)
-    grows: Any  # (c,) the last norm over the one before: well above 1 says that no finite norm shows
+
+    @property
+    def grows(self) -> Any:
+        """(c,) the last norm over the one before: well above 1 says that no finite norm shows."""
+        last = self.norms[-2] if len(self.norms) > 1 else self.norms[-1]
+        return np.divide(self.norms[-1], last, out=np.ones_like(last), where=last > 0)
 
 
 def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS) -> NormCurve:
@@ -36,8 +41,7 @@ def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS)
     with one_blas_thread():
         weights, vectors = _inverses(kernel, points, jitters)
         norms = np.sqrt(weights @ (vectors.T @ values) ** 2)
-    last = norms[-2] if len(norms) > 1 else norms[-1]
-    return NormCurve(jitters, norms, np.divide(norms[-1], last, out=np.ones_like(last), where=last > 0))
+    return NormCurve(jitters, norms)
 
 
 @dataclass(frozen=True, eq=False)
