@@ -1,6 +1,7 @@
 """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
 
-from rewardfree.data import Transitions
+from rewardfree.autokernel import AutoKernel
+from rewardfree.data import Experience, Transitions, load
 from rewardfree.evaluation import (
     Description,
     Gap,
@@ -32,20 +33,36 @@ from rewardfree.strategies import (
     GreedyMaxVariance,
     Online,
     Qiu,
+    Scout,
     Uniform,
+    WorldFailed,
     explore,
     explore_many,
     query_plan,
     uncertainty_path,
 )
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds import FiniteWorld, corridor_world, rkhs_world, sharpened_world
+from rewardfree.worlds import (
+    Box,
+    Discrete,
+    FiniteWorld,
+    Observation,
+    World,
+    corridor_world,
+    from_gymnasium,
+    rkhs_world,
+    sharpened_world,
+)
 
 __all__ = [
+    "AutoKernel",
+    "Box",
     "Curve",
     "Delta",
     "Description",
     "Design",
+    "Discrete",
+    "Experience",
     "FiniteWorld",
     "Gap",
     "Generative",
@@ -57,6 +74,7 @@ __all__ = [
     "Mean",
     "Model",
     "NeuralTangent",
+    "Observation",
     "Online",
     "Optimistic",
     "Pessimistic",
@@ -66,16 +84,21 @@ __all__ = [
     "Product",
     "Qiu",
     "Scaled",
+    "Scout",
     "SquaredExponential",
     "Sum",
     "Transitions",
     "Uniform",
+    "World",
+    "WorldFailed",
     "corridor_world",
     "describe",
     "explore",
     "explore_many",
+    "from_gymnasium",
     "gap",
     "learning_curves",
+    "load",
     "myopic_gap",
     "one_blas_thread",
     "optimal_value",

@@ -47,13 +47,20 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
         np.savez_compressed(file, kind=np.array(kind), version=np.array(version), **content)
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """The kind that a file was written under; "foreign" if it is none of ours."""
+    with Path(path).open("rb") as file:
+        try:
+            return str(_archive(file)["kind"])
+        except (*_DAMAGE, OSError, TypeError):
+            return "foreign"
+
+
 def read_arrays(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
     """The arrays of a file of that kind, no newer than `version`; nothing in it is ever executed."""
     with Path(path).open("rb") as file:  # ours: NumPy leaves it open when it fails
         try:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("not an npz archive")
+            archive = _archive(file)
             arrays = {name: archive[name] for name in archive.files}
             found = str(arrays.pop("kind", "foreign"))
             written = int(arrays.pop("version", 0))
@@ -67,6 +74,13 @@ def read_arrays(path: str | os.PathLike[str], kind: str, version: int) -> dict[s
             "update rewardfree"
         )
     return arrays
+
+
+def _archive(file: Any) -> Any:
+    archive = np.load(file, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise ValueError("not an npz archive")
+    return archive
 
 
 def _umask() -> int:

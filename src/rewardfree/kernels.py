@@ -19,6 +19,7 @@ import numpy as np
 
 from rewardfree.arrays import Array, as_points, count, namespace, non_negative, positive, to_numpy
 from rewardfree.special import matern_correlation
+from rewardfree.tables import tabled
 
 
 class Kernel(ABC):
@@ -135,6 +136,7 @@ class _Stationary(Kernel):
         return namespace(x).ones_like(x[:, 0])
 
 
+@tabled
 @dataclass(frozen=True)
 class SquaredExponential(_Stationary):
     """k(x, y) = exp(-r^2/2), r = |(x - y)/lengthscale|."""
@@ -148,6 +150,7 @@ class SquaredExponential(_Stationary):
         return namespace(square).exp(-0.5 * square)
 
 
+@tabled
 @dataclass(frozen=True)
 class Matern(_Stationary):
     """k(x, y) = 2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) r, r = |(x - y)/lengthscale|.
@@ -183,6 +186,7 @@ class Matern(_Stationary):
         return values
 
 
+@tabled
 @dataclass(frozen=True)
 class NeuralTangent(Kernel):
     """The tangent kernel of a ReLU network of `depth` hidden layers and infinite width, made k(x, x) = 1.
@@ -244,6 +248,7 @@ class NeuralTangent(Kernel):
         return namespace(x).ones_like(x[:, 0])
 
 
+@tabled
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, y) = (x/lengthscale).(y/lengthscale) + bias: kernel ridge regression becomes linear regression."""
@@ -264,6 +269,7 @@ class Linear(Kernel):
         return self.bias + sum(u * u for u, _ in _scaled_columns(x, x, self.lengthscale))
 
 
+@tabled
 @dataclass(frozen=True)
 class Delta(Kernel):
     """k(x, y) = 1 if x = y, else 0: every point for itself, the tabular case."""
@@ -304,6 +310,7 @@ class _Pair(Kernel):
         self.right._check(points, name)
 
 
+@tabled
 @dataclass(frozen=True)
 class Sum(_Pair):
     """k(x, y) = left(x, y) + right(x, y)."""
@@ -315,6 +322,7 @@ class Sum(_Pair):
         return self.left._at(x) + self.right._at(x)
 
 
+@tabled
 @dataclass(frozen=True)
 class Product(_Pair):
     """k(x, y) = left(x, y) right(x, y)."""
@@ -326,6 +334,7 @@ class Product(_Pair):
         return self.left._at(x) * self.right._at(x)
 
 
+@tabled
 @dataclass(frozen=True)
 class Scaled(Kernel):
     """k(x, y) = variance * kernel(x, y)."""

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive
+from rewardfree.autokernel import AutoKernel
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior import Design, Lattice
+from rewardfree.tables import tabled
 
 
+@tabled
 @dataclass(frozen=True)
 class Model:
     """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).
 
     `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all
     steps, for dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact
-    because P(.|z) sums to 1.
+    because P(.|z) sums to 1. With `AutoKernel()` kernel and ridge come from the data (a ridge that is given
+    is kept).
     """
 
-    kernel: Kernel
+    kernel: Kernel | AutoKernel
     ridge: float | None = None
     pooled: bool = False
     centred: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", as_kernel(self.kernel))
-        if self.ridge is None:
-            raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
-        object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+        if not isinstance(self.kernel, AutoKernel):
+            object.__setattr__(self, "kernel", as_kernel(self.kernel))
+            if self.ridge is None:
+                raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
+        if self.ridge is not None:
+            object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
         for name in ("pooled", "centred"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -38,13 +44,25 @@ class Model:
         horizon = count(horizon, "horizon")
         return 1 if self.pooled else horizon
 
+    @property
+    def automatic(self) -> bool:
+        """Whether its kernel has still to be found from data."""
+        return isinstance(self.kernel, AutoKernel)
+
+    def fitted(self, points: Array, targets: Array, groups: Any = None) -> Model:
+        """This model with a kernel and ridge for these data, if it is automatic; see `AutoKernel.fit`."""
+        if not isinstance(self.kernel, AutoKernel):
+            return self
+        found = self.kernel.fit(points, targets, groups, self.ridge)
+        return replace(self, kernel=found.kernel, ridge=found.ridge)
+
     def design(self, **options: Any) -> Design:
         """An empty posterior for points anywhere; options as for `Design`."""
-        return Design(self.kernel, ridge=self._ridge, **options)
+        return Design(self._fixed(), ridge=self._ridge, **options)
 
     def lattice(self, candidates: Array, **options: Any) -> Lattice:
         """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
-        return Lattice(self.kernel, candidates, ridge=self._ridge, **options)
+        return Lattice(self._fixed(), candidates, ridge=self._ridge, **options)
 
     def centre(self, values: Array) -> Array:
         """The c of [PV] = c + [P(V - c)] for values (...,s): their midrange if centred, else 0; (...)."""
@@ -55,9 +73,14 @@ class Model:
         centre = midrange(values, axis=-1)
         return centre if self.centred else namespace(values).zeros_like(centre)
 
+    def _fixed(self) -> Kernel:
+        if isinstance(self.kernel, AutoKernel):
+            raise ValueError("AutoKernel() is found from transitions: give a kernel and a ridge to use without data")
+        return self.kernel
+
     @property
     def _ridge(self) -> float:
-        assert self.ridge is not None  # __post_init__ refuses None
+        assert self.ridge is not None  # __post_init__ refuses None with a fixed kernel
         return self.ridge
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from rewardfree.arrays import Array, as_array, check_finite, to_numpy
 from rewardfree.formulas import Formula
 from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.spaces import Box, Spaces
 
 #: A min-max that should end at 1 may end a rounding above it.
 ROUNDING = 1e-12
@@ -43,6 +45,67 @@ def variables(grid: Grid) -> dict[str, Any]:
         for i, column in enumerate(columns.T):
             found[letter if columns.shape[1] == 1 else f"{letter}{i}"] = column
     return found
+
+
+class RewardFunction:
+    """A reward on real states: a function of (state, action) or (state, action, next_state), or a formula.
+
+    Functions get states (n,d) with angles in [-pi, pi), and actions (n,a) or labels (n,); they return (n,). A
+    formula speaks of `Spaces.names` and the step h.
+    """
+
+    def __init__(self, reward: Any, spaces: Spaces) -> None:
+        self.spaces, self.text = spaces, None
+        self.uses_next, self.uses_step = True, False
+        if isinstance(reward, str):
+            self.text = reward
+            self._formula = Formula(reward, [*spaces.names, "h"])
+            self.uses_next = any(name.startswith("next_") for name in self._formula.used)
+            self.uses_step = "h" in self._formula.used
+        elif callable(reward) and not hasattr(reward, "shape"):
+            self._function, self.uses_next = reward, _takes_three(reward)
+        else:
+            raise ValueError(
+                "a reward on real states must be a function of (state, action) or (state, action, next_state), "
+                f'or a formula such as "-{spaces.state.names[0]}**2", got {type(reward)}'
+            )
+
+    def __call__(self, h: int, state: Any, action: Any, following: Any) -> Any:
+        """r_h for n transitions, (n,)."""
+        if self.text is not None:
+            known = self.spaces.variables(state, action, following)
+            values = np.broadcast_to(self._formula({**known, "h": float(h)}), len(state))
+        else:
+            space: Any = self.spaces.state
+            wrapped = space.wrapped if isinstance(space, Box) else np.asarray
+            after = (wrapped(following),) if self.uses_next else ()
+            values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
+        if values.shape != (len(state),):
+            raise ValueError(
+                f"a reward must return one number for each of {len(state)} transitions, got shape {values.shape}"
+            )
+        check_finite(values, "what the reward returns")
+        return values
+
+
+def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
+    """A function that says which states end an episode, and its text if it was a formula."""
+    if not isinstance(terminated, str):
+        if not callable(terminated):
+            raise ValueError(f"terminated must be a function of states or a formula, got {terminated!r:.200}")
+        return terminated, None
+    formula = Formula(terminated, spaces.state.names)
+    return lambda state: np.broadcast_to(formula(spaces.state.variables(state)) != 0.0, len(state)), terminated
+
+
+def _takes_three(reward: Any) -> bool:
+    try:
+        inspect.signature(reward).bind(None, None, None)
+    except TypeError:
+        return False
+    except ValueError:  # a built-in that says nothing of itself
+        return False
+    return True
 
 
 def check_unit_range(table: Array, planner: str) -> None:

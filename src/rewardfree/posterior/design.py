@@ -14,9 +14,12 @@ from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, 
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
+from rewardfree.ties import argmax_tied
 
 #: Queries are answered in blocks whose kernel matrix stays below this many bytes.
 BLOCK_BYTES = 64 * 2**20
+#: A kernel is evaluated for so many pairs of points at a time.
+CACHED = 2**16
 
 
 class Design:
@@ -86,7 +89,7 @@ class Design:
             weights = self._solve(columns)
             result = np.empty((len(at), columns.shape[1]), self.dtype)
             for block in self._blocks(len(at)):
-                result[block] = self.kernel.between(at[block], self._used()) @ weights
+                result[block] = self._cross(at[block]) @ weights
         return result[:, 0] if targets.ndim == 1 else result
 
     def std(self, at: Array) -> Array:
@@ -98,10 +101,41 @@ class Design:
             with one_blas_thread():
                 factor = self._factor() if len(at) > 1 else None
                 for block in self._blocks(len(at)):
-                    white = self._whiten(self.kernel.between(at[block], self._used()), factor)
+                    white = self._whiten(self._cross(at[block]), factor)
                     variance[block] -= np.einsum("mn,mn->m", white, white)
             variance = self._clipped(variance, prior, self._count)
         return np.sqrt(variance)
+
+    def greedy(self, candidates: Array, queries: int) -> tuple[Array, Array]:
+        """The candidates (m,d) that one would add next, each where sigma is then largest: indices (q,), sigma (q,).
+
+        A pivoted Cholesky factor of what is left of k(Z, Z); O((n + q) m) a query after O(n^2 m) for all.
+        """
+        candidates = self._checked(candidates, "candidates")
+        variance = np.array(self.kernel._at(candidates), self.dtype)
+        prior = max(self._prior, float(variance.max()))
+        rows = np.empty((self._count + queries, len(candidates)), self.dtype)
+        chosen, sigma = np.empty(queries, np.int64), np.empty(queries)
+        with one_blas_thread():
+            if self._count:
+                factor = self._factor()
+                for block in self._blocks(len(candidates)):
+                    rows[: self._count, block] = self._whiten(self._cross(candidates[block]), factor).T
+                variance -= np.einsum("nm,nm->m", rows[: self._count], rows[: self._count])
+            for i in range(queries):
+                n = self._count + i
+                variance = self._clipped(variance, prior, n + 1)
+                best = int(argmax_tied(np.sqrt(variance)))
+                chosen[i], sigma[i] = best, math.sqrt(variance[best])
+                row = self.kernel.between(candidates[best : best + 1], candidates)[0]
+                row = (row - rows[:n, best] @ rows[:n]) / math.sqrt(variance[best] + self.ridge)
+                rows[n], variance = row, variance - row * row
+        return chosen, sigma
+
+    def weights(self, targets: Array) -> Array:
+        """(K_n + ridge I)^-1 y for targets (n,c): means are k_n(q)^T of it, for as many q as one likes."""
+        with one_blas_thread():
+            return self._solve(cast(targets, self.dtype))
 
     def information_gain(self) -> float:
         """1/2 logdet(I + K_n/ridge)."""
@@ -116,6 +150,15 @@ class Design:
 
     def _used(self) -> Any:
         return self._points[: self._count]
+
+    def _cross(self, at: Any) -> Any:
+        """k(at, points), evaluated in pieces that stay in the cache: a kernel reads its values many times."""
+        if len(at) * self._count <= CACHED:
+            return self.kernel.between(at, self._used())
+        cross, size = np.empty((len(at), self._count), self.dtype), max(1, CACHED // self._count)
+        for first in range(0, len(at), size):
+            cross[first : first + size] = self.kernel.between(at[first : first + size], self._used())
+        return cross
 
     def _new_rows(self, points: Any, prior: float) -> tuple[Any, Any]:
         """The rows (p, n+p) that the new points add to C, and their pivots (p,)."""

@@ -4,8 +4,10 @@ from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.episodic import GreedyMaxVariance, Qiu, Uniform
 from rewardfree.strategies.explore import explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
+from rewardfree.strategies.journey import WorldFailed
 from rewardfree.strategies.online import Online
 from rewardfree.strategies.round import Strategy
+from rewardfree.strategies.scout import Scout
 
 __all__ = [
     "Arena",
@@ -13,9 +15,11 @@ __all__ = [
     "GreedyMaxVariance",
     "Online",
     "Qiu",
+    "Scout",
     "Strategy",
     "UncertaintyPath",
     "Uniform",
+    "WorldFailed",
     "explore",
     "explore_many",
     "query_plan",

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from rewardfree.arrays import Array, clip
 from rewardfree.presets import Empty
 from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.options import check_options
 from rewardfree.strategies.round import Round
+from rewardfree.strategies.walks import greedy_walk, optimistic_walk, random_walk
+from rewardfree.tables import tabled
 from rewardfree.ties import Ties, argmax_tied
 
 
@@ -46,6 +49,7 @@ class _WholeEpisodes:
         return arena.act(h, arena.at_states(q[h], state))
 
 
+@tabled
 @dataclass(frozen=True)
 class Qiu(_WholeEpisodes):
     """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).
@@ -57,6 +61,9 @@ class Qiu(_WholeEpisodes):
     ties: Ties = "lowest"
     empty: Empty = "zero"
 
+    def travel(self, journey: Journey) -> None:
+        optimistic_walk(journey, self.beta, self.empty)
+
     def _prepare(self, arena: Arena) -> dict[int, Array]:
         H = arena.horizon
 
@@ -66,6 +73,7 @@ class Qiu(_WholeEpisodes):
         return arena.backwards(H - 1, optimism, self.empty)
 
 
+@tabled
 @dataclass(frozen=True)
 class GreedyMaxVariance(_WholeEpisodes):
     """a_h = argmax_a sigma_h(s_h, a) along the real trajectory: a heuristic that does not look ahead."""
@@ -73,16 +81,23 @@ class GreedyMaxVariance(_WholeEpisodes):
     ties: Ties = "lowest"
     empty: Empty = "zero"
 
+    def travel(self, journey: Journey) -> None:
+        greedy_walk(journey, self.empty)
+
     def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
         return argmax_tied(arena.sigma(h, arena.rows(state), self.empty), arena.tie_breaks(h))
 
 
+@tabled
 @dataclass(frozen=True)
 class Uniform(_WholeEpisodes):
     """Uniformly random actions: the reference that every exploration has to beat."""
 
     ties: Ties = "lowest"
     curious = False
+
+    def travel(self, journey: Journey) -> None:
+        random_walk(journey)
 
     def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
         return arena.random_actions(h)

@@ -7,51 +7,87 @@ from typing import Any
 
 from rewardfree.arrays import check_kind, count
 from rewardfree.budget import Budget
-from rewardfree.data import Transitions
+from rewardfree.data import Experience, Transitions
 from rewardfree.model import Model
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.journey import Journey
+from rewardfree.strategies.limits import Limits
 from rewardfree.strategies.round import Strategy, shares_points
 from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.world import World
 
 
 def explore(
-    world: FiniteWorld,
+    world: FiniteWorld | World,
     model: Model,
-    strategy: Strategy,
+    strategy: Any,
     *,
     samples_per_step: int | None = None,
     transitions: int | None = None,
     episodes: int | None = None,
     steps: int | None = None,
+    seconds: float | None = None,
+    max_sigma: float | None = None,
     seed: int = 0,
+    resume: Experience | None = None,
     device: str = "cpu",
     dtype: Any = None,
     posterior: Callable[[Model], Posterior] | None = None,
     progress: bool | None = None,
-) -> Transitions:
-    """Explore a world without any reward, up to exactly one budget.
+) -> Any:
+    """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
     `samples_per_step` counts kept samples of each step, `transitions` those of a pooled model, `steps` every
-    environment step (the last episode is cut), a generative query being one. `posterior` builds the
-    posterior of one step, such as `Model.design`; by default one lattice serves all of them.
+    environment step, a generative query being one. Beside it a continuous world takes `seconds` and a target
+    `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the same total. `device`,
+    `dtype` and `posterior` are for finite worlds.
     """
-    (data,) = explore_many(
-        world,
-        model,
-        strategy,
-        samples_per_step=samples_per_step,
-        transitions=transitions,
-        episodes=episodes,
-        steps=steps,
-        seeds=[seed],
-        device=device,
-        dtype=dtype,
-        posterior=posterior,
-        progress=progress,
-    )
+    sizes: dict[str, Any] = {
+        "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
+    }  # fmt: skip
+    if isinstance(world, World):
+        if device != "cpu" or dtype is not None or posterior is not None:
+            raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
+        return _journey(world, model, strategy, sizes, seconds, max_sigma, seed, resume, progress)
+    if seconds is not None or max_sigma is not None or resume is not None:
+        raise ValueError(
+            "seconds=, max_sigma= and resume= are for continuous worlds: "
+            "on a finite one a larger budget with the same seed begins with the same steps"
+        )
+    options: dict[str, Any] = {"device": device, "dtype": dtype, "posterior": posterior, "progress": progress}
+    (data,) = explore_many(world, model, strategy, **sizes, seeds=[seed], **options)
     return data
+
+
+def _journey(
+    world: World,
+    model: Model,
+    strategy: Any,
+    sizes: dict[str, Any],
+    seconds: float | None,
+    max_sigma: float | None,
+    seed: int,
+    resume: Experience | None,
+    progress: bool | None,
+) -> Experience:
+    check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
+    if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
+        raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
+    generative = bool(getattr(strategy, "generative", False))
+    limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
+    seed = count(seed, "seed", at_least=0)
+    if resume is not None:
+        check_kind(resume, Experience, "resume", "what rf.explore returned for this world")
+        asked = (model, strategy, seed, world.spaces)
+        for name, ours, theirs in zip(
+            ("model", "strategy", "seed", "world"), asked,
+            (resume.model, resume.strategy, resume.seed, resume.spaces), strict=True,
+        ):  # fmt: skip
+            if ours != theirs:
+                raise ValueError(f"resume must come from the same {name}, got {theirs!r:.200} instead of {ours!r:.200}")
+    return Journey(world, model, strategy, seed, limits, resume).run(progress)
 
 
 def explore_many(

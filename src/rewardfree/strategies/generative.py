@@ -11,26 +11,38 @@ import numpy as np
 from rewardfree.arrays import Array, count, to_numpy
 from rewardfree.model import Model
 from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.options import check_options
+from rewardfree.strategies.queries import CANDIDATES, Candidates, query_journey
 from rewardfree.strategies.round import Round
 from rewardfree.threads import one_blas_thread
+from rewardfree.tables import tabled
 from rewardfree.ties import Ties, argmax_tied
 
 
+@tabled
 @dataclass(frozen=True)
 class Generative:
     """Alg 2: query z = argmax sigma_h(z) anywhere, for every step; the world must take any state.
 
-    The list of queries is `query_plan`. With `ties="random"` every run has a list of its own.
+    On a finite world the list of queries is `query_plan`; with `ties="random"` every run has its own. On a
+    continuous one `candidates` are what the learnt model can reach ("reachable"), a scrambled Sobol set of
+    the bounds ("sobol"), or points anywhere in them, new for every batch ("box").
     """
 
     ties: Ties = "lowest"
+    candidates: Candidates = "reachable"
 
     generative = True
     curious = True
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.candidates not in CANDIDATES:
+            raise ValueError(f"candidates must be one of {', '.join(CANDIDATES)}, got {self.candidates!r}")
+
+    def travel(self, journey: Journey) -> None:
+        query_journey(journey, self.candidates)
 
     def round(self, horizon: int) -> Round:
         return Round.whole_episode(horizon)

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from rewardfree.arrays import Array
 from rewardfree.presets import Empty
 from rewardfree.strategies.arena import Arena
+from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.options import check_options
 from rewardfree.strategies.round import Round
+from rewardfree.strategies.walks import target_walk
+from rewardfree.tables import tabled
 from rewardfree.ties import Ties
 
 
+@tabled
 @dataclass(frozen=True)
 class Online:
     """Alg 3: an episode for every step h0, of which the sample of step h0 alone is kept, so it is unbiased.
@@ -42,6 +46,9 @@ class Online:
                 self._play_alone(arena, target)
         else:
             self._play_together(arena)
+
+    def travel(self, journey: Journey) -> None:
+        target_walk(journey, self.beta, self.fresh, self.empty)
 
     def _play_alone(self, arena: Arena, target: int) -> None:
         """The episode of one target, with all data there are by now."""

@@ -18,6 +18,7 @@ from rewardfree.regressions import Regressions
 from rewardfree.rewards import check_unit_range, reward_table
 from rewardfree.strategies.options import check_options
 from rewardfree.streams import stream
+from rewardfree.tables import tabled
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, best_of_clipped
 from rewardfree.worlds.grid import Grid
@@ -37,6 +38,7 @@ class Planner(ABC):
         check_options(self)
 
 
+@tabled
 @dataclass(frozen=True)
 class Optimistic(Planner):
     """Alg 1: Q_h = clip(r_h + mean_h[V_{h+1}] + min(beta sigma_h, H), 0, H)."""
@@ -49,6 +51,7 @@ class Optimistic(Planner):
         return self.beta
 
 
+@tabled
 @dataclass(frozen=True)
 class Mean(Planner):
     """Alg 1 without a bonus, as `Optimistic(0)`: plan as if the estimate were the truth."""
@@ -61,6 +64,7 @@ class Mean(Planner):
         return 0.0
 
 
+@tabled
 @dataclass(frozen=True)
 class Pessimistic(Planner):
     """The lower bound instead of the upper one: what was never tried counts for little."""

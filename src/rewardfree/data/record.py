@@ -1,34 +1,28 @@
-"""What exploration leaves behind: every environment step, kept for the regressions or passed by."""
+"""What every record of an exploration offers: environment steps in their order, without any reward."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from rewardfree.budget import Budget
 from rewardfree.model import Model
-from rewardfree.worlds.grid import Grid
+
+#: One row for each environment step.
+COLUMNS = ("episode", "h", "state", "action", "next_state", "terminated", "kept")
 
 
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """The environment steps of one run in the order in which they were made, t of them; no reward.
+class Record:
+    """t environment steps of one run; a subclass says what states and actions are."""
 
-    `kept` marks those that the strategy put into the regression of their step (or into the pooled one).
-    """
-
-    grid: Grid
     horizon: int
     model: Model  # what the run explored with
     strategy: Any
     seed: int
     episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
     h: Any  # (t,) int, from 0
-    state: Any  # (t,) int
-    action: Any  # (t,) int
-    next_state: Any  # (t,) int
     terminated: Any  # (t,) bool
     kept: Any  # (t,) bool
 
@@ -37,7 +31,7 @@ class Transitions:
 
     def __repr__(self) -> str:
         return (
-            f"Transitions({len(self)} steps in {self.episodes} episodes, {int(self.kept.sum())} kept, "
+            f"{type(self).__name__}({len(self)} steps in {self.episodes} episodes, {int(self.kept.sum())} kept, "
             f"by {self.strategy!r}, seed {self.seed})"
         )
 
@@ -63,10 +57,6 @@ class Transitions:
             return [kept]
         return [kept[self.h[kept] == h] for h in range(self.horizon)]
 
-    def points(self, rows: Any) -> Any:
-        """z = s * |A| + a of some of the steps."""
-        return self.state[rows] * self.grid.shape[1] + self.action[rows]
-
     def first(
         self,
         samples_per_step: int | None = None,
@@ -74,7 +64,7 @@ class Transitions:
         transitions: int | None = None,
         episodes: int | None = None,
         steps: int | None = None,
-    ) -> Transitions:
+    ) -> Self:
         """That run stopped earlier, exactly: at one of the budgets of `explore`."""
         budget = Budget.of(
             self.model,
@@ -85,18 +75,18 @@ class Transitions:
         )
         return self.cut(budget)
 
-    def cut(self, budget: Budget) -> Transitions:
+    def cut(self, budget: Budget) -> Self:
         """`first`, for a budget that is checked already."""
-        end = self._end(budget)
-        columns = ("episode", "h", "state", "action", "next_state", "terminated", "kept")
-        return replace(self, **{name: getattr(self, name)[:end] for name in columns})
+        return self._rows(self._end(budget), budget.unit)
+
+    def _rows(self, end: int, stopped_by: str) -> Self:
+        """The first rows alone."""
+        shorter: dict[str, Any] = {name: getattr(self, name)[:end] for name in COLUMNS}
+        return replace(self, **shorter, stopped_by=stopped_by)  # type: ignore[type-var]
 
     def _whole_episodes(self) -> int:
-        """How many episodes were played to their end; a budget of steps may have cut the last one."""
-        if not len(self):
-            return 0
-        length = self.strategy.round(self.horizon).length(int(self.episode[-1]))
-        return self.episodes - int((self.episode == self.episode[-1]).sum() < length)
+        """How many episodes were played to their end."""
+        raise NotImplementedError
 
     def _end(self, budget: Budget) -> int:
         """How many environment steps that budget allows; data that end before it are an error."""

@@ -1,0 +1,125 @@
+"""What exploration of a continuous world leaves behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rewardfree.autokernel import AutoKernel
+from rewardfree.data.record import Record
+from rewardfree.data.stored import read_record, write_record
+from rewardfree.data.text import read_columns, write_columns
+from rewardfree.model import Model
+from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds.spaces import Box, Space, Spaces
+from rewardfree.worlds.world import Observation
+
+FILE_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A kernel and a ridge that were found from the data, for features scaled like this."""
+
+    model: Model
+    scaling: Scaling
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experience(Record):
+    """The environment steps of one run in a world of real states, t of them; no reward."""
+
+    spaces: Spaces
+    horizon: int
+    model: Model
+    strategy: Any
+    seed: int
+    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Any  # (t,) int, from 0
+    state: Any  # (t,d), labels (t,)
+    action: Any  # (t,a), labels (t,)
+    next_state: Any  # (t,d), labels (t,)
+    terminated: Any  # (t,) bool: the system ended there; a time limit is no end
+    kept: Any  # (t,) bool
+    starts: Any  # (k,d) first states that were seen
+    observation: Observation | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    stopped_by: str = "budget"  # a unit of `explore`, "seconds", "max_sigma" or "interrupted"
+    fitted: Fitted | None = None  # of all kept steps
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data as npz, without pickle; `rf.load` reads them."""
+        arrays = {"starts": self.starts}
+        more: dict[str, Any] = {
+            "spaces": self.spaces,
+            "observation": self.observation,
+            "provenance": self.provenance,
+            "found": None if self.fitted is None else self.fitted.model,
+        }
+        if self.fitted is not None:
+            arrays |= {"centre": self.fitted.scaling.centre, "scale": self.fitted.scaling.scale}
+        write_record(path, self, FILE_VERSION, arrays, more)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Experience:
+        """The data in that file; a damaged or foreign one is refused."""
+        columns, arrays, about = read_record(path, cls.__name__, FILE_VERSION)
+        try:
+            found = about.pop("found")
+            fitted = None if found is None else Fitted(found, Scaling(arrays["centre"], arrays["scale"]))
+            return cls(**about, **columns, starts=arrays["starts"], fitted=fitted)._checked()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} does not hold an experience: {error}") from error
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line for each step: episode, h, state, action, next_ state, terminated, kept."""
+        write_columns(path, self)
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        state: Space | None = None,
+        action: Space | None = None,
+        angles: tuple[str, ...] = (),
+        horizon: int | None = None,
+        model: Model | None = None,
+    ) -> Experience:
+        """Transitions of your own: columns x, ..., actions, next_x, ..., and perhaps episode, h, terminated.
+
+        A variable with a next_ twin is a state, any other an action; whole numbers in one action column are
+        labels. Bounds are what the data span unless `state` and `action` say more.
+        """
+        found = read_columns(path, state, action, tuple(angles))
+        first = np.flatnonzero(found.pop("first"))
+        length = int(found["h"].max(initial=0)) + 1 if horizon is None else horizon
+        about: dict[str, Any] = {"horizon": length, "strategy": None, "seed": 0, "stopped_by": "csv"}
+        own = Model(AutoKernel(), pooled=True, centred=True) if model is None else model
+        return cls(model=own, starts=found["state"][first], **about, **found)._checked()
+
+    def _checked(self) -> Self:
+        state = self.spaces.state.checked(self.state, "state")
+        following = self.spaces.state.checked(self.next_state, "next_state")
+        action = self.spaces.action.checked(self.action, "action")
+        return replace(self, state=state, action=action, next_state=following)
+
+    def _rows(self, end: int, stopped_by: str) -> Self:
+        shorter = super()._rows(end, stopped_by)
+        return replace(shorter, fitted=None)  # what was found from all of them says too much
+
+    def _whole_episodes(self) -> int:
+        """The last one counts if the system ended or its time was over."""
+        if not len(self):
+            return 0
+        over = bool(self.terminated[-1]) or int(self.h[-1]) + 1 >= self.horizon
+        return self.episodes - int(not over)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether states are real variables, not labels."""
+        return isinstance(self.spaces.state, Box)

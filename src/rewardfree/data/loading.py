@@ -1,0 +1,19 @@
+"""Data from a file, whatever kind of world they came from."""
+
+from __future__ import annotations
+
+import os
+
+from rewardfree.data.experience import Experience
+from rewardfree.data.transitions import Transitions
+from rewardfree.files import kind_of
+
+
+def load(path: str | os.PathLike[str]) -> Experience | Transitions:
+    """The data that `save` wrote; a damaged, foreign or newer file is refused."""
+    kind = kind_of(path)
+    if kind == Transitions.__name__:
+        return Transitions.load(path)
+    if kind in ("Plan", "MeshPlan", "FittedPlan"):
+        raise ValueError(f"{path} holds a plan: use rf.load_plan")
+    return Experience.load(path)  # which says what is wrong with any other

@@ -1,0 +1,121 @@
+"""Experience as a table of text: a line for each step, numbers to their last digit."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rewardfree.files import written_whole
+from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
+
+if TYPE_CHECKING:
+    from rewardfree.data.experience import Experience
+
+NEXT = "next_"
+#: Columns that are no variables.
+PLACES = ("episode", "h", "terminated", "kept")
+
+
+def write_columns(path: str | os.PathLike[str], data: Experience) -> None:
+    """Write the steps of an experience as CSV."""
+    spaces = data.spaces
+    after = [NEXT + name for name in spaces.state.names]
+    parts = [data.state, data.action, data.next_state]
+    variables = [part.reshape(len(data), -1) for part in parts]
+    with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["episode", "h", *spaces.state.names, *spaces.action.names, *after, "terminated", "kept"])
+        for i in range(len(data)):
+            numbers = [value.item() for part in variables for value in part[i]]
+            ends = [int(data.terminated[i]), int(data.kept[i])]
+            lines.writerow([int(data.episode[i]), int(data.h[i]), *map(repr, numbers), *ends])
+
+
+def read_columns(
+    path: str | os.PathLike[str], state: Space | None, action: Space | None, angles: tuple[str, ...]
+) -> dict[str, Any]:
+    """The columns of an `Experience` from a CSV file, its spaces, and which rows are an episode's first."""
+    table = _numbers(Path(path))
+    names = [name for name in table if NEXT + name in table]
+    if not names:
+        raise ValueError(f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}")
+    others = [name for name in table if name not in {*PLACES, *names, *(NEXT + name for name in names)}]
+    if not others:
+        raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
+    if set(angles) - set(names):
+        raise ValueError(f"angles names {', '.join(sorted(set(angles) - set(names)))}, and there is {', '.join(names)}")
+    before, after = (np.stack([table[prefix + name] for name in names], axis=1) for prefix in ("", NEXT))
+    done = np.stack([table[name] for name in others], axis=1)
+    own_state = _box(names, np.concatenate([before, after]), angles) if state is None else state
+    own_action = _guessed(others, done) if action is None else action
+    spaces = Spaces(own_state, own_action)
+    rows = len(before)
+    terminated = table.get("terminated", np.zeros(rows)) != 0.0
+    found: dict[str, Any] = {
+        "spaces": spaces,
+        "state": _as(own_state, before),
+        "action": _as(own_action, done),
+        "next_state": _as(own_state, after),
+        "terminated": terminated,
+        "kept": table.get("kept", np.ones(rows)) != 0.0,
+    }
+    if "episode" in table:
+        episode = table["episode"].astype(np.int64)
+    else:  # a new one begins where a step does not go on from the last
+        follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
+        episode = np.concatenate([[0], np.cumsum(~follows)])
+    first = np.concatenate([[True], episode[1:] != episode[:-1]])
+    if "h" in table:
+        h = table["h"].astype(np.int64)
+    else:
+        h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
+    return {**found, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
+
+
+def _numbers(path: Path) -> dict[str, Any]:
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = csv.reader(file)
+        try:
+            header = [name.strip() for name in next(lines)]
+        except StopIteration:
+            raise ValueError(f"{path} is empty: a line of names and lines of numbers were wanted") from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is no text: {error}") from None
+        rows = []
+        for number, line in enumerate(lines, start=2):
+            try:
+                row = [float(cell) for cell in line]
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            if len(row) != len(header) or not np.isfinite(row).all():
+                raise ValueError(f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line}")
+            rows.append(row)
+    if not rows or len(set(header)) != len(header):
+        raise ValueError(f"{path} must have names that differ and at least one line of numbers, got {header}")
+    return dict(zip(header, np.array(rows).T, strict=True))
+
+
+def _box(names: list[str], values: Any, angles: tuple[str, ...] = ()) -> Box:
+    bounds: dict[str, Any] = {}
+    for name, column in zip(names, values.T, strict=True):
+        low, high = float(column.min()), float(column.max())
+        if low == high and name not in angles:
+            raise ValueError(f"{name} is constant ({low!r}) in these data: leave it out")
+        bounds[name] = "angle" if name in angles else (low, high)
+    return Box.of(**bounds)
+
+
+def _guessed(names: list[str], values: Any) -> Space:
+    """Whole numbers from 0 in one column are labels; anything else is a box."""
+    column = values[:, 0]
+    if len(names) == 1 and (column == column.round()).all() and column.min() >= 0.0 and column.max() < 100:
+        return Discrete(int(column.max()) + 1, names[0])
+    return _box(names, values)
+
+
+def _as(space: Space, values: Any) -> Any:
+    return values[:, 0].astype(np.int64) if isinstance(space, Discrete) else values

@@ -1,0 +1,62 @@
+"""What exploration of a finite world leaves behind: every environment step, kept or passed by."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from rewardfree.data.record import Record
+from rewardfree.data.stored import read_record, write_record
+from rewardfree.model import Model
+from rewardfree.worlds.grid import Grid
+
+FILE_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transitions(Record):
+    """The environment steps of one run in the order in which they were made, t of them; no reward.
+
+    `kept` marks those that the strategy put into the regression of their step (or into the pooled one).
+    """
+
+    grid: Grid
+    horizon: int
+    model: Model
+    strategy: Any
+    seed: int
+    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Any  # (t,) int, from 0
+    state: Any  # (t,) int
+    action: Any  # (t,) int
+    next_state: Any  # (t,) int
+    terminated: Any  # (t,) bool
+    kept: Any  # (t,) bool
+    stopped_by: str = "budget"  # which one: a unit of `explore`
+
+    def points(self, rows: Any) -> Any:
+        """z = s * |A| + a of some of the steps."""
+        return self.state[rows] * self.grid.shape[1] + self.action[rows]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the data as npz, without pickle; `rf.load` reads it."""
+        arrays = {"states": self.grid.states, "actions": self.grid.actions}
+        write_record(path, self, FILE_VERSION, arrays, {})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Transitions:
+        """The data in that file; a damaged or foreign one is refused."""
+        columns, arrays, about = read_record(path, cls.__name__, FILE_VERSION)
+        try:
+            sizes = (len(arrays["states"]), len(arrays["actions"]))
+            return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **about, **columns)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} does not hold transitions: {error}") from error
+
+    def _whole_episodes(self) -> int:
+        """A budget of steps may have cut the last one."""
+        if not len(self):
+            return 0
+        length = self.strategy.round(self.horizon).length(int(self.episode[-1]))
+        return self.episodes - int((self.episode == self.episode[-1]).sum() < length)

@@ -1,0 +1,42 @@
+"""Where episodes end: as a function says, or as the nearest state seen did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds.spaces import Space
+
+
+class SeenEndings:
+    """A state ends an episode if the nearest next state seen did; distances in standardised features."""
+
+    def __init__(self, space: Space, following: Any, terminated: Any) -> None:
+        self.space, self.following, self.terminated = space, following, terminated
+        features = space.features(following)
+        self._scaling = Scaling.of_data(features)
+        self._tree = cKDTree(self._scaling(features)) if terminated.any() else None
+
+    def __call__(self, state: Any) -> Any:
+        """Whether states (n,d) are ends, (n,) bool."""
+        if self._tree is None:
+            return np.zeros(len(state), bool)
+        _, nearest = self._tree.query(self._scaling(self.space.features(state)))
+        return self.terminated[nearest]
+
+
+class GivenEndings:
+    """A user's own function of states (n,d), checked."""
+
+    def __init__(self, space: Any, function: Callable[[Any], Any]) -> None:
+        self.space, self.function = space, function
+
+    def __call__(self, state: Any) -> Any:
+        ended = np.asarray(self.function(self.space.wrapped(state)))
+        if ended.shape != (len(state),):
+            raise ValueError(f"terminated(state) must return ({len(state)},) for {len(state)} states, got {ended.shape}")
+        return ended.astype(bool)

@@ -1,0 +1,116 @@
+"""The next state as a regression: where does the system go from here?"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewardfree.autokernel import leave_one_out
+from rewardfree.data import Fitted
+from rewardfree.dynamics.fitting import fitted_to, targets_of
+from rewardfree.model import Model
+from rewardfree.posterior.products import weighted
+from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.spaces import Box, Spaces
+
+#: Above this share of the variance of the state change, what the regression leaves is taken for noise.
+NOISE = 1e-3
+
+
+class Dynamics:
+    """Kernel ridge regression of the state change s' - s on (s,a), from n transitions.
+
+    Angles enter as cos and sin and change the shorter way round. One kernel serves all variables, each in
+    units of its own spread.
+    """
+
+    def __init__(
+        self, spaces: Spaces, fitted: Fitted, points: Any, weights: Any, middle: Any, unit: Any
+    ) -> None:
+        self.spaces, self.space, self.fitted = spaces, _box(spaces), fitted
+        self.points, self.weights, self.middle, self.unit = points, weights, middle, unit  # (n,f) (n,d) (d,) (d,)
+
+    @classmethod
+    def learn(
+        cls,
+        spaces: Spaces,
+        model: Model,
+        state: Any,
+        action: Any,
+        following: Any,
+        fitted: Fitted | None = None,
+    ) -> Dynamics:
+        """From transitions; kernel and ridge are found from them if `model` is automatic and `fitted` None."""
+        _box(spaces)
+        targets, middle, unit = targets_of(spaces, state, following)
+        if fitted is None:
+            fitted = fitted_to(spaces, model, state, action, following)
+        points = fitted.scaling(spaces.features(state, action))
+        design = fitted.model.design()
+        design.extend(points)
+        learnt = cls(spaces, fitted, points, design.weights(targets), middle, unit)
+        learnt.__dict__["design"], learnt.__dict__["targets"] = design, targets
+        return learnt
+
+    @property
+    def model(self) -> Model:
+        """With the kernel and the ridge that are used."""
+        return self.fitted.model
+
+    def next_state(self, state: Any, action: Any) -> Any:
+        """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within the world's bounds."""
+        points = self.fitted.scaling(self.spaces.features(state, action))
+        with one_blas_thread():
+            change = weighted(self.model.kernel, points, self.points, self.weights)
+        return self.space.inside(self.space.wrapped(state + change * self.unit + self.middle))
+
+    def std(self, state: Any, action: Any) -> Any:
+        """sigma at (s,a), (n,), in units of the kernel."""
+        return self.design.std(self.fitted.scaling(self.spaces.features(state, action)))
+
+    @cached_property
+    def design(self) -> Any:
+        """The posterior on the points."""
+        design = self.model.design()
+        design.extend(self.points)
+        return design
+
+    @cached_property
+    def targets(self) -> Any:
+        """What was regressed, (n,d): (K + ridge I) weights."""
+        matrix = self.model.kernel.between(self.points, self.points)
+        return matrix @ self.weights + self.model.ridge * self.weights
+
+    @cached_property
+    def residuals(self) -> Any:
+        """What the regression misses at each transition when it is left out, (n,d), in the states' units."""
+        matrix = self.model.kernel.between(self.points, self.points)
+        matrix[np.diag_indices(len(matrix))] += self.model.ridge
+        with one_blas_thread():
+            return leave_one_out(matrix, self.targets) * self.unit
+
+    @cached_property
+    def noise(self) -> float:
+        """The share of the state change's variance that the fitted ridge says is noise."""
+        energy = np.einsum("nd,nd->d", self.targets, self.weights) / len(self.points)  # kernel's own variance
+        assert self.model.ridge is not None
+        return float(self.model.ridge * energy.max())
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the next state is random beyond what the regression could still learn."""
+        return self.noise > NOISE
+
+    def held_out(self) -> Any:
+        """Root mean square error of each variable at transitions left out, over that of a constant change."""
+        return np.sqrt((self.residuals**2).mean(axis=0)) / self.unit
+
+
+def _box(spaces: Spaces) -> Box:
+    if not isinstance(spaces.state, Box):
+        raise ValueError(
+            "dynamics of labels cannot be regressed: a Discrete state is planned for with rf.Mean() and its like"
+        )
+    return spaces.state

@@ -1,0 +1,93 @@
+"""Where every action leads from every node of a mesh: what planning needs of the dynamics, and of no reward."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from rewardfree.dynamics.mesh import Mesh
+from rewardfree.worlds.spaces import Spaces
+
+#: A noisy next state is represented by so many draws, or fewer where the matrix would grow too large.
+DRAWS, MOST_WEIGHTS = 8, 40_000_000
+
+
+class Moves(Protocol):
+    """Anything that predicts next states: learnt dynamics, or a simulator itself."""
+
+    def next_state(self, state: Any, action: Any) -> Any:
+        """The next states (n,d) of states (n,d) and actions."""
+        ...
+
+
+class Transport:
+    """The next states of all actions (a) at all nodes (m) of a mesh, their ends, and their interpolation."""
+
+    def __init__(
+        self, spaces: Spaces, moves: Moves, mesh: Mesh, actions: Any, ended: Callable[[Any], Any], noisy: bool
+    ) -> None:
+        self.spaces, self.moves, self.mesh, self.actions, self.is_end = spaces, moves, mesh, actions, ended
+        self.noisy = noisy
+        self.state, self.action = spaces.every_pair(mesh.nodes, actions)  # (a*m,d), action by action
+        self.following = moves.next_state(self.state, self.action)  # (a*m,d)
+
+    @cached_property
+    def outcomes(self) -> list[Any]:
+        """The next states (a*m,d) that are equally likely at each node and action: one if nothing is random."""
+        if not self.noisy:
+            return [self.following]
+        per_draw = len(self.following) * 2 ** len(self.mesh.sides)
+        draws = int(np.clip(MOST_WEIGHTS // per_draw, 2, DRAWS))
+        return [self.moved(self.following, shift) for shift in self.noise(self.state, self.action, draws)]
+
+    @cached_property
+    def matrix(self) -> Any:
+        """V at the nodes -> E[V(s')] for every action and node, (a*m,m); nothing follows an end."""
+        share = 1.0 / len(self.outcomes)
+        parts = (self.mesh.matrix(s, np.where(self.is_end(s), 0.0, share)) for s in self.outcomes)
+        return functools.reduce(operator.add, parts)
+
+    def noise(self, state: Any, action: Any, draws: int = DRAWS) -> Any:
+        """What the nearest transitions missed when left out, (k,n,d): as far from the mean as they were.
+
+        Resampling from neighbours follows noise that differs from place to place; the draws of a point are
+        centred, so that the mean stays the regression's, and stretched by what centring takes away.
+        """
+        moves: Any = self.moves
+        points = moves.fitted.scaling(self.spaces.features(state, action))
+        _, nearest = self._neighbours.query(points, k=draws)
+        found = moves.residuals[nearest]  # (n,k,d)
+        found = (found - found.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
+        return np.moveaxis(found, 1, 0)
+
+    def missed(self, state: Any, action: Any, rng: np.random.Generator) -> Any:
+        """What the regression missed at one of the transitions nearest to each pair, (n,d), drawn at random."""
+        moves: Any = self.moves
+        if not hasattr(moves, "residuals"):
+            return 0.0
+        points = moves.fitted.scaling(self.spaces.features(state, action))
+        _, nearest = self._neighbours.query(points, k=min(DRAWS, len(moves.points)))
+        return moves.residuals[nearest[np.arange(len(state)), rng.integers(nearest.shape[1], size=len(state))]]
+
+    @cached_property
+    def _neighbours(self) -> Any:
+        moves: Any = self.moves
+        return cKDTree(moves.points)
+
+    def moved(self, state: Any, shift: Any) -> Any:
+        """States (n,d) shifted, angles wrapped, within the bounds."""
+        space: Any = self.spaces.state
+        return space.inside(space.wrapped(state + shift))
+
+    @cached_property
+    def change(self) -> Any:
+        """s' - s at the nodes, (m,a,d): a smooth field, from which next states can be interpolated."""
+        space: Any = self.spaces.state
+        change = space.change(self.state, self.following)
+        return np.ascontiguousarray(change.reshape(len(self.actions), self.mesh.size, -1).swapaxes(0, 1))

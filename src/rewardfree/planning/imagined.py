@@ -1,0 +1,60 @@
+"""What a policy would gain inside the model, and which states it would meet.
+
+The model is wrong by what it misses at transitions left out, and every step is shifted by such a miss from
+nearby: a plan that succeeds by a hair inside the model does not look better than one that is robust.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rewardfree.dynamics import Transport
+from rewardfree.planning.meshplan import MeshPlan
+from rewardfree.streams import stream
+from rewardfree.worlds.spaces import Box
+
+#: On so many state variables the mesh is fine enough to interpolate next states on it: much faster.
+INTERPOLATED = 2
+#: An infinite horizon is followed until so little of a reward would count.
+NEGLIGIBLE = 1e-3
+
+
+def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[float, Any]:
+    """The mean return of a plan inside the model from states (k,d), and all states met, (n,d)."""
+    transport = plan.transport
+    steps = plan.horizon
+    if steps is None:
+        steps = min(2000, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
+    rng = stream(0, "imagined")
+    state, going = starts.copy(), np.arange(len(starts))
+    returns, met = np.zeros(len(starts)), [starts]
+    for h in range(steps):
+        if not len(going):
+            break
+        now = state[going]
+        action, following = _next(plan, transport, now, min(h, steps - 1))
+        following = transport.moved(following, transport.missed(now, action, rng))
+        returns[going] += discount**h * plan.reward(h, now, action, following)
+        state[going] = following
+        met.append(following)
+        going = going[~transport.is_end(following)]
+    return float(returns.mean()), np.concatenate(met)
+
+
+def _next(plan: MeshPlan, transport: Transport, state: Any, h: int) -> tuple[Any, Any]:
+    """The plan's actions and the mean next states."""
+    space = transport.spaces.state
+    assert isinstance(space, Box)
+    if len(transport.mesh.sides) > INTERPOLATED or plan.depth > 1 or transport.noisy:
+        action = plan.choose(state, h)
+        return action, transport.moves.next_state(state, action)
+    change = transport.mesh.at(transport.change, state)  # (n,a,d)
+    following = space.inside(space.wrapped(state[:, None, :] + change))
+    n, a, d = following.shape
+    every = following.swapaxes(0, 1).reshape(a * n, d)
+    states, actions = transport.spaces.every_pair(state, transport.actions)
+    best = plan._outcome(states, actions, every, h, 1).reshape(a, n).argmax(axis=0)
+    return transport.actions[best], following[np.arange(n), best]

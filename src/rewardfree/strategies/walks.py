@@ -1,0 +1,109 @@
+"""The paper's online strategies on a continuous world, by regressions of V at the next states seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import clip
+from rewardfree.dynamics.observed import Recursion
+from rewardfree.strategies.journey import Journey
+from rewardfree.strategies.knowledge import Tracked
+from rewardfree.ties import argmax_tied
+
+
+def random_walk(journey: Journey) -> None:
+    """Uniformly random actions."""
+    while True:
+        journey.episode(lambda state, h: journey.random_action())
+        journey.round_done()
+
+
+def greedy_walk(journey: Journey, empty: str) -> None:
+    """a = argmax sigma_h(s,a), with all that is known by then."""
+    tracked = Tracked(journey)
+
+    def choose(state: Any, h: int) -> Any:
+        if not tracked.ready(journey.kept):
+            return journey.random_action()
+        observed = tracked.observed()
+        if h == 0:
+            journey.know_sigma(tracked.largest_sigma)
+        if empty == "zero" and observed.count(h) == 0:
+            return observed.actions[0]
+        states, actions = observed.spaces.every_pair(state[None], observed.actions)
+        sigma = observed.designs[observed.step(h)].std(observed.points(states, actions))
+        return observed.actions[int(argmax_tied(sigma))]
+
+    while True:
+        journey.episode(choose)
+        journey.round_done()
+
+
+def target_walk(journey: Journey, beta: float, fresh: bool, empty: str) -> None:
+    """Alg 3: an episode for every step h0, of which the last transition alone is kept.
+
+    An episode that ends before step h0 leaves its last transition to its own step.
+    """
+    tracked, H = Tracked(journey), journey.horizon
+    while True:
+        known = _Lazy(tracked, H, lambda sigma: beta * sigma, empty)
+        for target in range(H):
+            if fresh:
+                known = _Lazy(tracked, H, lambda sigma: beta * sigma, empty)
+            journey.episode(_chooser(journey, known, target), target + 1, keep="last")
+        journey.round_done()
+
+
+def optimistic_walk(journey: Journey, beta: float, empty: str) -> None:
+    """Qiu et al.: whole episodes, greedy in Q_h = clip(mean_h[V_{h+1}] + u + u/H, 0, H), u = min(beta sigma_h, H)."""
+    tracked, H = Tracked(journey), journey.horizon
+
+    def optimism(sigma: Any) -> Any:
+        return clip(beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
+
+    while True:
+        known = _Lazy(tracked, H, optimism, empty)
+        journey.episode(_chooser(journey, known, H - 1))
+        journey.round_done()
+
+
+class _Lazy:
+    """Recursions with what was known when this was made, one for each target.
+
+    A pooled model is the same at every step, so that of the last target serves all: it is asked later.
+    """
+
+    def __init__(self, tracked: Tracked, horizon: int, bonus: Callable[[Any], Any], empty: str) -> None:
+        self._tracked, self._horizon, self._bonus, self._empty = tracked, horizon, bonus, empty
+        self._recursions: dict[int, Recursion] = {}
+        self._known = tracked.kept  # now: what comes later is not known here
+        self._observed: Any = None
+
+    def ready(self) -> bool:
+        return self._tracked.ready(self._known)
+
+    def q(self, target: int, h: int, state: Any) -> tuple[Any, Any]:
+        """Q_h of every action at one state, (a,), and the actions."""
+        if self._observed is None:
+            self._observed = self._tracked.observed(self._known)
+        observed, H = self._observed, self._horizon
+        pooled = len(observed.designs) == 1
+        last, step = (H - 1, H - 1 - (target - h)) if pooled else (target, h)
+        if last not in self._recursions:
+            self._recursions[last] = Recursion(
+                observed, last, self._bonus, lambda togo: (0.0, float(H)), empty=self._empty
+            )
+        return self._recursions[last].q(step, state[None])[:, 0], observed.actions
+
+
+def _chooser(journey: Journey, known: _Lazy, target: int) -> Callable[[Any, int], Any]:
+    def choose(state: Any, h: int) -> Any:
+        if not known.ready():
+            return journey.random_action()
+        q, actions = known.q(target, h, state)
+        return actions[int(argmax_tied(np.asarray(q)))]
+
+    return choose

@@ -1,0 +1,251 @@
+"""Gymnasium environments as worlds: stepped always, put into any state where their kind is known."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import count
+from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.spaces import Box, Discrete, Space
+from rewardfree.worlds.tasks import TASKS, Task
+from rewardfree.worlds.world import World
+
+#: Wrappers that change nothing of what a step does.
+TRANSPARENT = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker"}
+#: An image is not a state that a kernel can learn from.
+MOST_VARIABLES = 64
+
+
+def from_gymnasium(
+    env: Any,
+    *,
+    horizon: int | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    pilot: int | None = None,
+    **options: Any,
+) -> GymnasiumWorld | FiniteWorld:
+    """The world of an environment, or of an id such as "Pendulum-v1"; its rewards are never read.
+
+    `horizon` is the steps of an episode, by default the environment's time limit. `bounds` replaces those of
+    variables by name; `pilot` measures infinite ones by so many random steps. `options` go to gymnasium.make.
+    A toy-text environment becomes the `FiniteWorld` of its table, with one more state where it has ended.
+    """
+    import gymnasium
+
+    name, made = None, env
+    if isinstance(env, str):
+        name = env
+        try:
+            made = gymnasium.make(env, **options)
+        except gymnasium.error.Error as error:
+            raise ValueError(f"there is no environment {env!r} to be made: {error}") from None
+    elif options:
+        raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
+    if not isinstance(made, gymnasium.Env):
+        raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
+    limit = horizon if horizon is not None else getattr(made.spec, "max_episode_steps", None)
+    if limit is None:
+        raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
+    limit = count(limit, "horizon")
+    if _is_table(made):
+        return _finite(made.unwrapped, limit)
+    return GymnasiumWorld(made, name, dict(options), limit, dict(bounds or {}), pilot)
+
+
+class GymnasiumWorld(World):
+    """An environment behind the protocol of worlds."""
+
+    def __init__(
+        self,
+        env: Any,
+        name: str | None,
+        options: dict[str, Any],
+        horizon: int,
+        bounds: Mapping[str, Any],
+        pilot: int | None = None,
+    ) -> None:
+        self._env, self._name, self._options, self.horizon = env, name, options, horizon
+        plain = type(env.unwrapped)
+        self._task: Task | None = TASKS.get((plain.__module__, plain.__name__)) if _is_plain(env) else None
+        self.action = _space(env.action_space, self._task.action if self._task else "action", "action")
+        if isinstance(self.action, Box):
+            self.action.need_bounds("an action")
+        state = self._task.state if self._task else _space(env.observation_space, "s", "observation")
+        self.observation = self._task.observation if self._task else None
+        self.state: Space = _with_bounds(state, bounds)
+        self.pilot_steps = 0
+        if pilot is not None:
+            self.state = self._measured(count(pilot, "pilot"))
+
+    def __repr__(self) -> str:
+        how = "any state" if self.generative else "online"
+        return f"GymnasiumWorld({self._name or self._env!r}, horizon {self.horizon}, {how})"
+
+    @property
+    def env(self) -> Any:
+        """The environment itself."""
+        return self._env
+
+    @property
+    def generative(self) -> bool:
+        return self._task is not None
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
+
+    def reset(self, rng: np.random.Generator) -> Any:
+        observation, _ = self._env.reset(seed=int(rng.integers(2**31)))
+        return self._state(observation)
+
+    def start(self, rng: np.random.Generator) -> Any:
+        return self.reset(rng)
+
+    def step(self, action: Any) -> tuple[Any, bool, bool]:
+        observation, _, terminated, truncated, _ = self._env.step(self._given(action))
+        return self._state(observation), bool(terminated), bool(truncated)
+
+    def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        if self._task is None:
+            raise NotImplementedError(f"{self!r} cannot be put into a state: explore it online, with rf.Scout()")
+        env, following, ended = self._env.unwrapped, [], []
+        if getattr(env, "_np_random", None) is None:
+            env.reset(seed=int(rng.integers(2**31)))
+        for one, chosen in zip(state, action, strict=True):
+            self._task.put(env, one)
+            _, _, terminated, _, _ = env.step(self._given(chosen))
+            following.append(np.array(env.state, np.float64))
+            ended.append(bool(terminated))
+        return np.array(following).reshape(-1, self.state.size), np.array(ended, bool)
+
+    def copy(self) -> World | None:
+        if self._name is not None:
+            import gymnasium
+
+            env = gymnasium.make(self._name, **self._options)
+        else:
+            try:
+                env = copy.deepcopy(self._env)
+            except Exception:  # a window, a socket, a rig: there is only one of it
+                return None
+        twin = copy.copy(self)
+        twin._env = env
+        return twin
+
+    def _given(self, action: Any) -> Any:
+        """An action of ours as the environment wants it."""
+        space = self._env.action_space
+        if isinstance(self.action, Discrete):
+            return int(space.start) + int(action)
+        return np.asarray(action, space.dtype).reshape(space.shape)
+
+    def _state(self, observation: Any) -> Any:
+        """The state behind what was observed: the environment's own where its kind is known."""
+        if self._task is not None:
+            return np.array(self._env.unwrapped.state, np.float64)
+        if isinstance(self.state, Discrete):
+            return np.int64(observation) - int(self._env.observation_space.start)
+        return np.array(observation, np.float64).reshape(-1)
+
+    def _measured(self, steps: int) -> Space:
+        """The state's space with infinite bounds replaced by what random actions met."""
+        if not isinstance(self.state, Box):
+            return self.state
+        rng = np.random.default_rng(0)
+        seen, state = [], self.reset(rng)
+        self._env.action_space.seed(0)
+        for _ in range(steps):
+            seen.append(state)
+            state, terminated, truncated = self.step(self._drawn())
+            if terminated or truncated:
+                state = self.reset(rng)
+        self.pilot_steps = steps
+        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
+        middle, half = 0.5 * (low + high), 0.75 * (high - low)
+        if (half <= 0.0).any():
+            still = self.state.names[int(np.argmin(half))]
+            raise ValueError(f"{still} did not move in {steps} random steps: give its bounds= or leave it out")
+        found = {
+            name: (float(middle[i] - half[i]), float(middle[i] + half[i]))
+            for i, name in enumerate(self.state.names)
+            if not (math.isfinite(self.state.low[i]) and math.isfinite(self.state.high[i]))
+        }
+        return _with_bounds(self.state, found)
+
+    def _drawn(self) -> Any:
+        drawn = self._env.action_space.sample()
+        if isinstance(self.action, Discrete):
+            return int(drawn) - int(self._env.action_space.start)
+        return np.asarray(drawn, np.float64).reshape(-1)
+
+
+def _is_plain(env: Any) -> bool:
+    """Whether only wrappers that change nothing lie round the environment."""
+    while env is not env.unwrapped:
+        if type(env).__name__ not in TRANSPARENT:
+            return False
+        env = env.env
+    return True
+
+
+def _is_table(env: Any) -> bool:
+    """Whether it is one of Gymnasium's toy-text environments, which carry their transition law."""
+    law = getattr(env.unwrapped, "P", None)
+    return type(env.unwrapped).__module__.startswith("gymnasium.envs.toy_text") and isinstance(law, dict)
+
+
+def _finite(env: Any, horizon: int) -> FiniteWorld:
+    """The table of (probability, next state, reward, ended), without its rewards."""
+    s, a = int(env.observation_space.n), int(env.action_space.n)
+    P = np.zeros((s + 1, a, s + 1))
+    P[s, :, s] = 1.0
+    for state, actions in env.P.items():
+        for action, outcomes in actions.items():
+            for probability, following, _, ended in outcomes:
+                P[state, action, s if ended else following] += probability
+    P /= P.sum(axis=-1, keepdims=True)
+    return FiniteWorld(P, horizon, start=np.append(env.initial_state_distrib, 0.0))
+
+
+def _space(space: Any, name: str, role: str) -> Space:
+    """Gymnasium's Box or Discrete as one of ours; nothing else can be learnt from."""
+    import gymnasium
+
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return Discrete(int(space.n), name)
+    if not isinstance(space, gymnasium.spaces.Box):
+        raise ValueError(
+            f"the {role} space must be a Box or Discrete, got {space}: "
+            "wrap the environment, for example in gymnasium.wrappers.FlattenObservation"
+        )
+    size = int(np.prod(space.shape))
+    if size > MOST_VARIABLES:
+        raise ValueError(
+            f"the {role} space has {size} numbers, of shape {space.shape}: images are not states, "
+            f"and at most {MOST_VARIABLES} variables are taken"
+        )
+    low, high = (np.asarray(ends, np.float64).reshape(-1) for ends in (space.low, space.high))
+    if (low >= high).any():
+        raise ValueError(f"variable {int(np.argmax(low >= high))} of the {role} space is constant: leave it out")
+    low, high = np.where(low < -1e30, -np.inf, low), np.where(high > 1e30, np.inf, high)  # float32's largest
+    names = (name,) if size == 1 else tuple(f"{name}{i}" for i in range(size))
+    return Box(names, tuple(map(float, low)), tuple(map(float, high)), (False,) * size)
+
+
+def _with_bounds(space: Space, bounds: Mapping[str, Any]) -> Space:
+    """`space` with the bounds of some variables replaced."""
+    if not bounds:
+        return space
+    if not isinstance(space, Box) or set(bounds) - set(space.names):
+        unknown = sorted(set(bounds) - set(space.names))
+        raise ValueError(f"bounds names {', '.join(unknown)}, and there is {', '.join(space.names)}")
+    variables: dict[str, Any] = {
+        name: "angle" if angle else bounds.get(name, (low, high))
+        for name, low, high, angle in zip(space.names, space.low, space.high, space.angles, strict=True)
+    }
+    return Box.of(**variables)

@@ -1,0 +1,49 @@
+"""How features are scaled before a kernel sees them; it travels with the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.worlds.spaces import Box, Space, Spaces
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """What features are shifted and divided by."""
+
+    centre: Any  # (f,)
+    scale: Any  # (f,)
+
+    @classmethod
+    def of_data(cls, features: Any) -> Scaling:
+        """Mean 0 and variance 1 over data (n,f); a feature that does not vary is only shifted."""
+        spread = features.std(axis=0)
+        still = spread <= 1e-12 * np.maximum(1.0, np.abs(features).max(axis=0))
+        return cls(features.mean(axis=0), np.where(still, 1.0, spread))
+
+    @classmethod
+    def of_bounds(cls, spaces: Spaces) -> Scaling:
+        """Every variable on [0, 1] by its bounds, also cos and sin; coordinates of labels as they are.
+
+        For kernels that a user fixed: their lengthscales must not change their meaning as data grow.
+        """
+        parts = [_unit(spaces.state), _unit(spaces.action)]
+        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def __call__(self, features: Any) -> Any:
+        return (features - self.centre) / self.scale
+
+
+def _unit(space: Space) -> tuple[Any, Any]:
+    if not isinstance(space, Box):
+        size = len(space.groups)
+        return np.zeros(size), np.ones(size)
+    space.need_bounds("a kernel that is fixed")
+    low, high = [], []
+    for lowest, highest, angle in zip(space.low, space.high, space.angles, strict=True):
+        low += [-1.0, -1.0] if angle else [lowest]
+        high += [1.0, 1.0] if angle else [highest]
+    return np.array(low), np.array(high) - np.array(low)

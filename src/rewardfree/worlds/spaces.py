@@ -1,0 +1,238 @@
+"""What a state or an action is made of: named real variables, some of them angles, or labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rewardfree.arrays import as_array, check_finite, count, to_numpy
+from rewardfree.tables import tabled
+
+#: Declares a variable that wraps around: 3.1 and -3.1 radians are neighbours.
+ANGLE = "angle"
+
+
+@tabled
+@dataclass(frozen=True)
+class Box:
+    """Named real variables with bounds, which may be infinite; angles are in radians and wrap around.
+
+    `Box.of(theta="angle", omega=(-8, 8), x=None)`: an angle, a bounded and an unbounded variable.
+    """
+
+    names: tuple[str, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    angles: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, **variables: Any) -> Box:
+        """Each variable is "angle", (low, high), or None where no bound is known."""
+        if not variables:
+            raise ValueError("a Box must have at least one variable, such as x=(-1, 1)")
+        low, high, angles = [], [], []
+        for name, bounds in variables.items():
+            if not name.isidentifier():
+                raise ValueError(f"a variable's name must be a word, as a formula would write it, got {name!r}")
+            angle = isinstance(bounds, str) and bounds == ANGLE
+            lowest, highest = (-math.pi, math.pi) if angle else _bounds(name, bounds)
+            low.append(lowest)
+            high.append(highest)
+            angles.append(angle)
+        return cls(tuple(variables), tuple(low), tuple(high), tuple(angles))
+
+    @property
+    def size(self) -> int:
+        """How many variables there are."""
+        return len(self.names)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every bound is finite."""
+        return all(map(math.isfinite, (*self.low, *self.high)))
+
+    @cached_property
+    def angular(self) -> Any:
+        """Which variables are angles, (d,) bool."""
+        return np.array(self.angles, bool)
+
+    def checked(self, values: Any, name: str) -> Any:
+        """`values` as finite float64 (n,d)."""
+        array = to_numpy(as_array(values, name)).astype(np.float64)
+        if array.ndim != 2 or array.shape[1] != self.size:
+            raise ValueError(
+                f"{name} must have shape (n, {self.size}) for {', '.join(self.names)}, got {array.shape}"
+            )
+        check_finite(array, name)
+        return array
+
+    def wrapped(self, values: Any) -> Any:
+        """Values (n,d) with angles in [-pi, pi)."""
+        if not any(self.angles):
+            return values
+        return np.where(self.angular, wrap(values), values)
+
+    def change(self, start: Any, end: Any) -> Any:
+        """end - start (n,d), the shorter way round for angles."""
+        return self.wrapped(end - start)
+
+    def features(self, values: Any) -> Any:
+        """What a kernel sees (n,f): cos and sin of an angle, any other variable as it is."""
+        columns: list[Any] = []
+        for i, angle in enumerate(self.angles):
+            columns += [np.cos(values[:, i]), np.sin(values[:, i])] if angle else [values[:, i]]
+        return np.stack(columns, axis=1)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """For each feature, the variable that it belongs to."""
+        return tuple(i for i, angle in enumerate(self.angles) for _ in range(2 if angle else 1))
+
+    def variables(self, values: Any) -> dict[str, Any]:
+        """The columns (n,) by name, angles in [-pi, pi)."""
+        return dict(zip(self.names, self.wrapped(values).T, strict=True))
+
+    def inside(self, values: Any) -> Any:
+        """Values (n,d) moved into the bounds; angles stay as they are."""
+        low = np.where(self.angular, -np.inf, self.low)
+        high = np.where(self.angular, np.inf, self.high)
+        return np.clip(values, low, high)
+
+    def candidates(self, most: int) -> Any:
+        """An even grid of points (m,d), ends included, as many per variable as `most` allows, at least 2."""
+        self.need_bounds("a grid of actions")
+        side = max(2, int(most ** (1.0 / self.size) + 1e-9))
+        side -= 1 - side % 2 if side > 2 else 0  # odd: the middle, often rest, is one of them
+        ends = zip(self.low, self.high, self.angles, strict=True)
+        axes = [np.linspace(low, high, side, endpoint=not angle) for low, high, angle in ends]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.size)
+
+    def need_bounds(self, what: str) -> None:
+        """Refuse infinite bounds where something needs them."""
+        if not self.bounded:
+            open_ = [
+                name
+                for name, low, high in zip(self.names, self.low, self.high, strict=True)
+                if not (math.isfinite(low) and math.isfinite(high))
+            ]
+            raise ValueError(
+                f"{what} needs bounds, and {', '.join(open_)} has none: give bounds={{{open_[0]!r}: (low, high)}} "
+                "or pilot=500, which measures them by so many random steps"
+            )
+
+
+@tabled
+@dataclass(frozen=True)
+class Discrete:
+    """Labels 0 .. n-1. A kernel sees them as unit vectors, or at `coordinates`, one tuple for each."""
+
+    n: int
+    name: str = "action"
+    coordinates: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", count(self.n, "n"))
+        if self.coordinates is not None and len(self.coordinates) != self.n:
+            raise ValueError(f"coordinates must be given for each of {self.n} labels, got {len(self.coordinates)}")
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @cached_property
+    def _places(self) -> Any:
+        return np.eye(self.n) if self.coordinates is None else np.array(self.coordinates, np.float64)
+
+    def checked(self, values: Any, name: str) -> Any:
+        """`values` as labels (n,) int64."""
+        array = np.asarray(values)
+        whole = array.astype(np.int64) if array.dtype.kind in "iufb" and np.isfinite(array).all() else None
+        if whole is None or array.ndim != 1 or (whole != array).any():
+            raise ValueError(f"{name} must be whole numbers of shape (n,), got {array.dtype} of shape {array.shape}")
+        if whole.size and (whole.min() < 0 or whole.max() >= self.n):
+            raise ValueError(f"{name} must lie in 0..{self.n - 1}, got {whole.min()}..{whole.max()}")
+        return whole
+
+    def features(self, values: Any) -> Any:
+        """What a kernel sees of labels (n,): (n,f)."""
+        return self._places[values]
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """For each feature, the variable that it belongs to: there is one."""
+        return (0,) * self._places.shape[1]
+
+    def variables(self, values: Any) -> dict[str, Any]:
+        """The labels (n,) by name."""
+        return {self.name: values.astype(np.float64)}
+
+    def candidates(self, most: int) -> Any:
+        """Every label, (m,)."""
+        return np.arange(self.n)
+
+
+Space: TypeAlias = Box | Discrete
+
+
+@tabled
+@dataclass(frozen=True)
+class Spaces:
+    """What states and actions of a world are."""
+
+    state: Space
+    action: Space
+
+    def features(self, state: Any, action: Any) -> Any:
+        """What a kernel sees of states (n,d) and actions, (n,f), before scaling."""
+        return np.concatenate([self.state.features(state), self.action.features(action)], axis=1)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """For each feature, the variable that it belongs to: these share a lengthscale."""
+        first = self.state.groups
+        return (*first, *(max(first) + 1 + group for group in self.action.groups))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a formula may call: state and action variables, and next_... for those of the next state."""
+        return (*self.state.names, *self.action.names, *(f"next_{name}" for name in self.state.names))
+
+    def variables(self, state: Any, action: Any, following: Any) -> dict[str, Any]:
+        """The columns (n,) by these names."""
+        after = self.state.variables(following)
+        return {
+            **self.state.variables(state),
+            **self.action.variables(action),
+            **{f"next_{name}": column for name, column in after.items()},
+        }
+
+    def every_pair(self, states: Any, actions: Any) -> tuple[Any, Any]:
+        """Every action at every state, action by action: states and actions (a*n)."""
+        repeated = np.tile(states, (len(actions),) + (1,) * (states.ndim - 1))
+        return repeated, np.repeat(actions, len(states), axis=0)
+
+
+def wrap(values: Any) -> Any:
+    """Angles in [-pi, pi)."""
+    turned = np.mod(np.asarray(values) + math.pi, 2.0 * math.pi) - math.pi
+    return np.where(turned >= math.pi, -math.pi, turned)  # a rounding of mod may end at the other end
+
+
+def _bounds(name: str, bounds: Any) -> tuple[float, float]:
+    if bounds is None:
+        return -math.inf, math.inf
+    try:
+        low, high = (float(each) for each in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f'{name} must be "angle", (low, high) or None, got {bounds!r}') from None
+    if not low < high:
+        raise ValueError(f"{name} must have low < high, got {bounds!r}: leave a constant variable out")
+    return low, high

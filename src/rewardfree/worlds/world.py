@@ -1,0 +1,118 @@
+"""What a world of real states is: how to write one of your own, and what the library asks of it."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.tables import tabled
+from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
+
+
+class World(ABC):
+    """A system to explore. It never speaks of a reward.
+
+    Declare `state`, `action` (a `Box` or `Discrete`) and `horizon`, the steps of an episode. A simulator
+    gives `start(rng)` and `sample(state, action, h, rng)`, from which the rest follows; a system that can
+    only be stepped gives `reset(rng)` and `step(action)` instead.
+    """
+
+    state: Space
+    action: Space
+    horizon: int
+    observation: Observation | None = None  # how it is observed; None: as its state
+
+    def start(self, rng: np.random.Generator) -> Any:
+        """A first state (d,)."""
+        raise NotImplementedError(f"{type(self).__name__} has no start: give start and sample, or reset and step")
+
+    def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Next states (n,d) of states (n,d) and actions (n,a), labels (n,); and where an episode ends, (n,)."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be put into a state: it has no sample")
+
+    @property
+    def generative(self) -> bool:
+        """Whether it can be put into any state."""
+        return type(self).sample is not World.sample
+
+    def reset(self, rng: np.random.Generator) -> Any:
+        """Begin an episode: its first state (d,). Whatever is random until the next one comes from `rng`."""
+        self._now, self._h, self._rng = np.asarray(self.start(rng)), 0, rng
+        return self._now
+
+    def step(self, action: Any) -> tuple[Any, bool, bool]:
+        """The next state (d,), whether the system ended there, and whether the episode was cut otherwise."""
+        following, terminated = self.sample(self._now[None], np.asarray(action)[None], self._h, self._rng)
+        self._now, self._h = np.asarray(following)[0], self._h + 1
+        return self._now, bool(np.asarray(terminated)[0]), False
+
+    @property
+    def spaces(self) -> Spaces:
+        """What its states and actions are."""
+        return Spaces(self.state, self.action)
+
+    def features(self, state: Any, action: Any) -> Any:
+        """What the kernel sees of states (n,d) and actions, (n,f), before it is standardised."""
+        return self.spaces.features(state, action)
+
+    def observe(self, state: Any) -> Any:
+        """What a sensor shows of states (n,d)."""
+        return state if self.observation is None else self.observation.of(self.state, state)
+
+    def copy(self) -> World | None:
+        """Another one to play beside it, or None if there is only one."""
+        return None
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """How to make it again, as a table for a file."""
+        return {"world": type(self).__name__}
+
+
+@tabled
+@dataclass(frozen=True)
+class Observation:
+    """Which quantity each column of an observation is: ("cos", "theta"), ("sin", "theta"), ("is", "omega")."""
+
+    columns: tuple[tuple[str, str], ...]
+    dtype: str = "float32"
+
+    def of(self, space: Space, state: Any) -> Any:
+        """Observations (n,o) of states (n,d)."""
+        assert isinstance(space, Box)
+        functions: dict[str, Any] = {"cos": np.cos, "sin": np.sin, "is": np.asarray}
+        columns = [functions[how](state[:, space.names.index(name)]) for how, name in self.columns]
+        return np.stack(columns, axis=1).astype(self.dtype)
+
+    def state(self, space: Space, observation: Any) -> Any:
+        """The states (n,d) that were observed as (n,o), as far as they can be known."""
+        assert isinstance(space, Box)
+        seen = np.asarray(observation, np.float64)
+        if seen.ndim != 2 or seen.shape[1] != len(self.columns):
+            names = ", ".join(name if how == "is" else f"{how} {name}" for how, name in self.columns)
+            raise ValueError(f"observation must have {len(self.columns)} columns ({names}), got {seen.shape}")
+        at = {column: seen[:, i] for i, column in enumerate(self.columns)}
+        states = [
+            at["is", name] if ("is", name) in at else np.arctan2(at["sin", name], at["cos", name])
+            for name in space.names
+        ]
+        return np.stack(states, axis=1)
+
+
+def check_declared(world: Any) -> None:
+    """Refuse a world that does not say what its states, actions and episodes are."""
+    for name in ("state", "action"):
+        if not isinstance(getattr(world, name, None), (Box, Discrete)):
+            raise ValueError(
+                f"a world must declare {name} as a Box or Discrete, such as {name} = rf.Box.of(x=(-1, 1)), "
+                f"got {getattr(world, name, None)!r}"
+            )
+    horizon = getattr(world, "horizon", None)
+    if not isinstance(horizon, int) or horizon < 1:
+        raise ValueError(f"a world must declare horizon, the steps of an episode, got {horizon!r}")
+    if type(world).reset is World.reset and type(world).start is World.start:
+        raise ValueError(f"{type(world).__name__} must give start and sample, or reset and step")
