@@ -5,12 +5,14 @@ from rewardfree.data import Experience, Transitions, load
 from rewardfree.evaluation import (
     Description,
     Gap,
+    Score,
     describe,
     gap,
     myopic_gap,
     optimal_value,
     policy_value,
     random_gap,
+    rollouts,
 )
 from rewardfree.experiments import Curve, learning_curves
 from rewardfree.kernels import (
@@ -25,7 +27,19 @@ from rewardfree.kernels import (
     Sum,
 )
 from rewardfree.model import Model
-from rewardfree.planning import Mean, Optimistic, Pessimistic, Plan, plan, plan_many, plan_runs
+from rewardfree.planning import (
+    DynamicsPlanner,
+    FittedPlan,
+    Mean,
+    MeshPlan,
+    Optimistic,
+    Pessimistic,
+    Plan,
+    load_plan,
+    plan,
+    plan_many,
+    plan_runs,
+)
 from rewardfree.posterior import Design, Lattice, Posterior
 from rewardfree.presets import Preset
 from rewardfree.strategies import (
@@ -62,8 +76,10 @@ __all__ = [
     "Description",
     "Design",
     "Discrete",
+    "DynamicsPlanner",
     "Experience",
     "FiniteWorld",
+    "FittedPlan",
     "Gap",
     "Generative",
     "GreedyMaxVariance",
@@ -72,6 +88,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Mean",
+    "MeshPlan",
     "Model",
     "NeuralTangent",
     "Observation",
@@ -84,6 +101,7 @@ __all__ = [
     "Product",
     "Qiu",
     "Scaled",
+    "Score",
     "Scout",
     "SquaredExponential",
     "Sum",
@@ -99,6 +117,7 @@ __all__ = [
     "gap",
     "learning_curves",
     "load",
+    "load_plan",
     "myopic_gap",
     "one_blas_thread",
     "optimal_value",
@@ -109,6 +128,7 @@ __all__ = [
     "query_plan",
     "random_gap",
     "rkhs_world",
+    "rollouts",
     "sharpened_world",
     "uncertainty_path",
 ]

@@ -64,7 +64,7 @@ class Curiosity:
     def value(self) -> Any:
         """E at the nodes, (m,)."""
         transport = Transport(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
-        sigma = self.sigma(transport.state, transport.action).reshape(len(self.actions), -1)
+        sigma = self.sigma(*transport.pairs).reshape(len(self.actions), -1)
         value = np.zeros(self.mesh.size)
         for _ in range(SWEEPS):
             new = (sigma + DISCOUNT * (transport.matrix @ value).reshape(sigma.shape)).max(axis=0)

@@ -30,10 +30,10 @@ class SeenEndings:
 
 
 class GivenEndings:
-    """A user's own function of states (n,d), checked."""
+    """A user's own function of states (n,d), checked; `text` if it was a formula."""
 
-    def __init__(self, space: Any, function: Callable[[Any], Any]) -> None:
-        self.space, self.function = space, function
+    def __init__(self, space: Any, function: Callable[[Any], Any], text: str | None = None) -> None:
+        self.space, self.function, self.text = space, function, text
 
     def __call__(self, state: Any) -> Any:
         ended = np.asarray(self.function(self.space.wrapped(state)))

@@ -11,10 +11,11 @@ from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.streams import stream
 from rewardfree.worlds.spaces import Box
 
-#: What was seen is widened by so much, and may grow up to so much where sigma does not rise.
-MARGIN, FARTHEST = 1.1, 3.0
-#: sigma beyond the seen range may be so many times that within it.
-RISE = 2.0
+#: What was seen is widened by so much, and may grow up to so much, if an end of episodes lies there.
+MARGIN, FARTHEST = 1.1, 10.0
+#: What is believed beyond the seen range: a predicted spread of so many times that within it, or a share of
+#: the state change's own that is small in any case.
+RISE, SMALL = 2.0, 0.02
 PROBES, DENSE = 300, 20_000
 
 
@@ -23,28 +24,31 @@ def trusted_box(
 ) -> tuple[Any, Any]:
     """Low and high ends (d,) of the states to plan on, for states (n,d) that were seen.
 
-    The seen range and a margin, cut to the world's bounds and to states that do not end an episode; grown,
-    variable by variable, as long as sigma stays what it is inside: where the dynamics do not depend on a
-    variable, they are known far beyond where it was seen.
+    The seen range and a margin, cut to the world's bounds and to states that do not end an episode; grown up
+    to such an end as far as predictions stay sharp: where the dynamics do not depend on a variable, they are
+    known far beyond where it was seen, and a plan must know that an episode will end there.
     """
     space: Box = dynamics.space
     states = space.wrapped(states)
     low, high = states.min(axis=0), states.max(axis=0)
     middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
     rng = stream(0, "extent")
-    farthest = _cut(space, middle - FARTHEST * half, middle + FARTHEST * half, ended, rng)
+    far = np.maximum(middle - FARTHEST * half, space.low), np.minimum(middle + FARTHEST * half, space.high)
+    ends = _cut(space, *far, ended, rng)
     low, high = _cut(space, middle - MARGIN * half, middle + MARGIN * half, ended, rng)
     inside = states[((states >= low) & (states <= high)).all(axis=1)]
     probes = inside[rng.integers(len(inside), size=PROBES)] if len(inside) else 0.5 * (low + high)[None]
     tried = actions[rng.integers(len(actions), size=len(probes))]
-    usual = np.quantile(dynamics.std(probes, tried), 0.95)
+    believed = max(RISE * np.quantile(dynamics.spread(probes, tried), 0.95), SMALL)
     for i in np.flatnonzero(~space.angular):
-        for end, limit in ((low, farthest[0][i]), (high, farthest[1][i])):
+        for end, limit, beyond in zip((low, high), ends, far, strict=True):
+            if abs(limit[i] - beyond[i]) <= 0.02 * (far[1][i] - far[0][i]):
+                continue  # nothing ends there
             for share in (1.0, 0.75, 0.5, 0.25):
                 there = probes.copy()
-                there[:, i] = end[i] + share * (limit - end[i])
-                if np.quantile(dynamics.std(there, tried), 0.95) <= RISE * usual:
-                    end[i] += share * (limit - end[i])
+                there[:, i] = end[i] + share * (limit[i] - end[i])
+                if np.quantile(dynamics.spread(there, tried), 0.95) <= believed:
+                    end[i] += share * (limit[i] - end[i])
                     break
     return whole_turns(space, low, high)
 
@@ -52,6 +56,19 @@ def trusted_box(
 def whole_turns(space: Box, low: Any, high: Any) -> tuple[Any, Any]:
     """The box with angles all the way round."""
     return np.where(space.angular, -np.pi, low), np.where(space.angular, np.pi, high)
+
+
+def met_box(
+    space: Box, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float
+) -> tuple[Any, Any]:
+    """Low and high ends (d,) round states (n,d) that a plan meets, without ends of episodes.
+
+    As far to both sides of the mean first state, so that it is a node of a mesh with odd sides.
+    """
+    middle = starts.mean(axis=0)
+    half = (1.0 + margin) * np.abs(met - middle).max(axis=0)
+    low, high = _cut(space, middle - half, middle + half, ended, stream(0, "extent"))
+    return whole_turns(space, low, high)
 
 
 def _cut(

@@ -70,6 +70,15 @@ class Dynamics:
         """sigma at (s,a), (n,), in units of the kernel."""
         return self.design.std(self.fitted.scaling(self.spaces.features(state, action)))
 
+    def spread(self, state: Any, action: Any) -> Any:
+        """The standard deviation of a prediction, (n,), as a share of the state change's own."""
+        return self.std(state, action) * np.sqrt(self._energy.max())
+
+    @cached_property
+    def _energy(self) -> Any:
+        """The variance that goes with the kernel for each variable, (d,): y' K^-1 y / n."""
+        return np.einsum("nd,nd->d", self.targets, self.weights) / len(self.points)
+
     @cached_property
     def design(self) -> Any:
         """The posterior on the points."""
@@ -94,9 +103,8 @@ class Dynamics:
     @cached_property
     def noise(self) -> float:
         """The share of the state change's variance that the fitted ridge says is noise."""
-        energy = np.einsum("nd,nd->d", self.targets, self.weights) / len(self.points)  # kernel's own variance
         assert self.model.ridge is not None
-        return float(self.model.ridge * energy.max())
+        return float(self.model.ridge * self._energy.max())
 
     @property
     def noisy(self) -> bool:

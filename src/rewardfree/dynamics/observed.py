@@ -98,7 +98,7 @@ class Recursion:
         shape = (len(observed.actions), len(state))
         points, design = observed.points(states, actions), observed.designs[observed.step(h)]
         mean: Any = 0.0
-        weights, centre = self._learnt(h)
+        weights, centre = self.learnt(h)
         if weights is not None:
             with one_blas_thread():
                 cross = observed.fitted.model.kernel.between(points, design.points)
@@ -117,12 +117,16 @@ class Recursion:
             q = q + self.reward(h, states, actions).reshape(sigma.shape)
         return np.clip(q, *self.bounds(self.last + 1 - h))
 
-    def _learnt(self, h: int) -> tuple[Any, float]:
+    def learnt(self, h: int) -> tuple[Any, float]:
         """The weights of the regression at step h, computed from the last step backwards."""
         for step in range(self.last, h - 1, -1):
             if step not in self._targets:
                 self._targets[step] = self._regressed(step)
         return self._targets[h]
+
+    def remember(self, h: int, weights: Any, centre: float) -> None:
+        """What was learnt at step h before, for a plan that is read from a file."""
+        self._targets[h] = weights, centre
 
     def _regressed(self, h: int) -> tuple[Any, float]:
         observed = self.observed

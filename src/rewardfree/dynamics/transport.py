@@ -34,8 +34,16 @@ class Transport:
     ) -> None:
         self.spaces, self.moves, self.mesh, self.actions, self.is_end = spaces, moves, mesh, actions, ended
         self.noisy = noisy
-        self.state, self.action = spaces.every_pair(mesh.nodes, actions)  # (a*m,d), action by action
-        self.following = moves.next_state(self.state, self.action)  # (a*m,d)
+
+    @cached_property
+    def pairs(self) -> tuple[Any, Any]:
+        """Every action at every node, action by action: states (a*m,d) and actions."""
+        return self.spaces.every_pair(self.mesh.nodes, self.actions)
+
+    @cached_property
+    def following(self) -> Any:
+        """The mean next states of these pairs, (a*m,d)."""
+        return self.moves.next_state(*self.pairs)
 
     @cached_property
     def outcomes(self) -> list[Any]:
@@ -44,7 +52,7 @@ class Transport:
             return [self.following]
         per_draw = len(self.following) * 2 ** len(self.mesh.sides)
         draws = int(np.clip(MOST_WEIGHTS // per_draw, 2, DRAWS))
-        return [self.moved(self.following, shift) for shift in self.noise(self.state, self.action, draws)]
+        return [self.moved(self.following, shift) for shift in self.noise(*self.pairs, draws)]
 
     @cached_property
     def matrix(self) -> Any:
@@ -89,5 +97,5 @@ class Transport:
     def change(self) -> Any:
         """s' - s at the nodes, (m,a,d): a smooth field, from which next states can be interpolated."""
         space: Any = self.spaces.state
-        change = space.change(self.state, self.following)
+        change = space.change(self.pairs[0], self.following)
         return np.ascontiguousarray(change.reshape(len(self.actions), self.mesh.size, -1).swapaxes(0, 1))

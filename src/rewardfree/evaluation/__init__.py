@@ -3,14 +3,17 @@
 from rewardfree.evaluation.description import Description, describe
 from rewardfree.evaluation.exact import Gap, gap, optimal_value, policy_value
 from rewardfree.evaluation.references import myopic_gap, random_gap
+from rewardfree.evaluation.rollouts import Score, rollouts
 
 __all__ = [
     "Description",
     "Gap",
+    "Score",
     "describe",
     "gap",
     "myopic_gap",
     "optimal_value",
     "policy_value",
     "random_gap",
+    "rollouts",
 ]

@@ -1,5 +1,6 @@
 """From reward-free data and a reward to a policy."""
 
+from rewardfree.planning.dynamics import DynamicsPlanner
 from rewardfree.planning.finite import (
     Mean,
     Optimistic,
@@ -7,19 +8,26 @@ from rewardfree.planning.finite import (
     Plan,
     Planner,
     backward,
-    plan,
-    plan_many,
     plan_runs,
     reward_tables,
 )
+from rewardfree.planning.fitted import FittedPlan
+from rewardfree.planning.front import default_planner, plan, plan_many
+from rewardfree.planning.meshplan import MeshPlan
+from rewardfree.planning.stored import load_plan
 
 __all__ = [
+    "DynamicsPlanner",
+    "FittedPlan",
     "Mean",
+    "MeshPlan",
     "Optimistic",
     "Pessimistic",
     "Plan",
     "Planner",
     "backward",
+    "default_planner",
+    "load_plan",
     "plan",
     "plan_many",
     "plan_runs",

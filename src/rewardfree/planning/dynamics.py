@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from rewardfree.arrays import as_number, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import Dynamics, GivenEndings, Mesh, SeenEndings, Transport, trusted_box
-from rewardfree.dynamics.extent import whole_turns
+from rewardfree.dynamics.extent import met_box
+from rewardfree.dynamics.transport import Moves
 from rewardfree.model import Model
 from rewardfree.planning.imagined import imagined
 from rewardfree.planning.meshplan import MeshPlan
@@ -21,14 +23,18 @@ from rewardfree.streams import stream
 from rewardfree.tables import tabled
 from rewardfree.threads import one_blas_thread
 
-#: Nodes for each variable by their number: of a first look, and of the mesh that is used.
-SIDES = {1: (201, 201), 2: (61, 61), 3: (25, 25), 4: (17, 17)}
+#: The most nodes for each variable, by the number of variables; a mesh over what a plan meets may be finer.
+SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
+#: All actions at all nodes: of the first mesh, and of one that is laid over what its plan meets.
+FIRST_ROWS, ROWS = 110_000, 270_000
+#: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
+REFINED_ABOVE = 2
 #: A lookahead may ask for so many next states at its last step.
 MOST_LEAVES, DEEPEST = 250, 5
 #: States met inside the model are widened by so much before a mesh is laid over them.
-MARGIN = 0.15
+MARGIN = 0.1
 #: Plans are compared from so many first states.
-STARTS = 16
+STARTS, FEW_STARTS = 16, 8
 #: With a horizon H the larger discount is 1 - this/H. At exactly 1 waiting costs nothing, and a plan may
 #: leave everything to the last moment, where a small error of the model is the end of it.
 IMPATIENCE = 0.2
@@ -74,23 +80,28 @@ class DynamicsPlanner:
         discount: float | None,
         terminated: Any,
         starts: Any,
+        moves: Moves | None = None,
     ) -> MeshPlan:
-        """The plan with the best return inside the model, from the first states seen."""
+        """The plan with the best return inside the model, from the first states seen.
+
+        `moves` predicts next states instead of what is learnt from the data: a simulator, for comparison.
+        """
         with one_blas_thread():
-            stage = _stage(self, data, model, terminated)
-            tried = self._tried(len(stage.actions), stage.dynamics.space.size)
+            stage = _stage(self, data, model, terminated, moves)
+            depths = self._depths(len(stage.actions), stage.dynamics.space.size)
             discounts = self._discounts(horizon, discount)
             counted = 1.0 if discount is None else discount
             search = _Search(stage, reward, horizon, counted, _more(starts))
-            best = search.best(stage.transport, tried, discounts)
-            if stage.dynamics.space.size <= 2:
-                return best
-            for _ in range(self.rounds):
-                again = search.best(stage.over(search.met), tried, (best.discount,))
-                if again.expected <= best.expected:
-                    break
-                best = again
-            return best
+            middle = depths[min(1, len(depths) - 1)]
+            best = search.best(stage.transport, middle, discounts)
+            if stage.dynamics.space.size > REFINED_ABOVE:
+                for _ in range(self.rounds):
+                    if search.is_perfect(best):
+                        break
+                    best = _better(best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,)))
+                if depths[-1] > middle and not search.is_perfect(best):
+                    best = _better(search.judged(best.plan.transport, best.plan.values, depths[-1]), best)
+            return replace(best.plan, expected=float(best.returns.mean()))
 
     def _discounts(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
         """Those to try: a user's own, or by the horizon, one of them nearly 1."""
@@ -101,11 +112,11 @@ class DynamicsPlanner:
         assert horizon is not None
         return tuple(sorted({1.0 - IMPATIENCE / max(horizon, 20), 0.99}, reverse=True))
 
-    def _tried(self, actions: int, variables: int) -> tuple[int, ...]:
-        """The depths to try: one on fine meshes, else also as deep as the number of actions allows."""
+    def _depths(self, actions: int, variables: int) -> tuple[int, ...]:
+        """The depths to try, ascending: one on fine meshes, else also as deep as the number of actions allows."""
         if self.depths is not None:
-            return self.depths
-        if variables <= 2:
+            return tuple(sorted(set(self.depths)))
+        if variables <= REFINED_ABOVE:
             return (1,)
         deepest = max(depth for depth in range(1, DEEPEST + 1) if depth == 1 or actions**depth <= MOST_LEAVES)
         return tuple(sorted({1, min(3, deepest), deepest}))
@@ -123,7 +134,9 @@ def _more(starts: Any) -> Any:
 class _Stage:
     """All that a planner needs of data, and of no reward: it is computed once and serves every reward."""
 
-    def __init__(self, planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any) -> None:
+    def __init__(
+        self, planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any, moves: Moves | None
+    ) -> None:
         self.planner, self.data, self.spaces = planner, data, data.spaces
         rows = np.flatnonzero(data.kept)
         if len(rows) < 2:
@@ -140,25 +153,41 @@ class _Stage:
         if terminated is None:
             self.ended: Any = SeenEndings(data.spaces.state, following, data.terminated[rows])
         else:
-            self.ended = GivenEndings(data.spaces.state, ends_of(terminated, data.spaces)[0])
+            self.ended = GivenEndings(data.spaces.state, *ends_of(terminated, data.spaces))
         self.actions = data.spaces.action.candidates(planner.actions)
+        self.moves: Moves = self.dynamics if moves is None else moves
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
-        first, self._side = SIDES[self.dynamics.space.size] if planner.sides is None else (planner.sides,) * 2
+        self.noisy = self.noisy and moves is None
         low, high = trusted_box(self.dynamics, np.concatenate([state, following]), self.ended, self.actions)
-        self.transport = self._laid(low, high, first)
+        self.transport = self._laid(low, high, FIRST_ROWS)
 
-    def over(self, met: Any) -> Transport:
-        """A mesh over states (n,d) that were met."""
-        space = self.dynamics.space
-        low, high = met.min(axis=0), met.max(axis=0)
-        margin = MARGIN * (high - low)
-        ends = np.maximum(low - margin, space.low), np.minimum(high + margin, space.high)
-        return self._laid(*whole_turns(space, *ends), self._side)
+    def over(self, met: Any, starts: Any) -> Transport:
+        """A mesh over states (n,d) that were met from some starts."""
+        return self._laid(*met_box(self.dynamics.space, met, starts, self.ended, MARGIN), ROWS)
 
-    def _laid(self, low: Any, high: Any, side: int) -> Transport:
+    def _laid(self, low: Any, high: Any, rows: int) -> Transport:
         space = self.dynamics.space
+        side = self.planner.sides
+        if side is None:
+            fits = int((rows / len(self.actions)) ** (1.0 / space.size))
+            side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
         mesh = Mesh(low, high, (side,) * space.size, space.angular)
-        return Transport(self.spaces, self.dynamics, mesh, self.actions, self.ended, self.noisy)
+        return Transport(self.spaces, self.moves, mesh, self.actions, self.ended, self.noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A plan, its returns (k,) inside the model, and the states (n,d) that it meets there."""
+
+    plan: MeshPlan
+    returns: Any
+    met: Any
+
+
+def _better(one: _Judged, other: _Judged) -> _Judged:
+    """The one with the larger mean return from the starts that both were tried from; the first of equals."""
+    both = min(len(one.returns), len(other.returns))
+    return other if other.returns[:both].mean() > one.returns[:both].mean() else one
 
 
 class _Search:
@@ -173,36 +202,45 @@ class _Search:
         starts: Any,
     ) -> None:
         self.stage, self.reward, self.horizon, self.counted, self.starts = stage, reward, horizon, counted, starts
-        self.met: Any = None  # states that the best plan met
 
-    def best(self, transport: Transport, depths: tuple[int, ...], discounts: tuple[float, ...]) -> MeshPlan:
-        """The best of some discounts and depths on one mesh."""
-        r = self._on_mesh(transport)
-        plans = []
-        for discount in discounts:
-            values = backward(transport, r, self.horizon, discount, self.reward.uses_step)
-            plans.append(self._judged(transport, values, depths[0]))
-        best = max(plans, key=lambda each: each[0].expected)  # the first of equals
-        if not transport.noisy:
-            deeper = [self._judged(transport, best[0].values, depth) for depth in depths[1:]]
-            best = max([best, *deeper], key=lambda each: each[0].expected)
-        plan, self.met = best
-        return plan
+    def best(self, transport: Transport, depth: int, discounts: tuple[float, ...]) -> _Judged:
+        """The best of some discounts on one mesh."""
+        r, changing = self._on_mesh(transport), self.reward.uses_step
+        values = [backward(transport, r, self.horizon, discount, changing) for discount in discounts]
+        return functools.reduce(_better, (self.judged(transport, each, depth) for each in values))
 
-    def _judged(self, transport: Transport, values: Values, depth: int) -> tuple[MeshPlan, Any]:
+    def judged(self, transport: Transport, values: Values, depth: int) -> _Judged:
         """A plan with what it gains inside the model, and the states it meets."""
         data = self.stage.data
-        about = (data.spaces, data.observation, self.horizon, self.stage.planner, self.reward, transport, values)
-        plan = MeshPlan(*about, depth, 0.0)
-        gained, met = imagined(plan, self.starts, self.counted)
-        return replace(plan, expected=gained), met
+        plan = MeshPlan(
+            spaces=data.spaces,
+            observation=data.observation,
+            horizon=self.horizon,
+            planner=self.stage.planner,
+            provenance=data.provenance,
+            reward=self.reward,
+            transport=transport,
+            values=values,
+            depth=1 if transport.noisy else depth,
+            expected=0.0,
+        )
+        starts = self.starts if depth <= 3 else self.starts[:FEW_STARTS]
+        return _Judged(plan, *imagined(plan, starts, self.counted))
+
+    def is_perfect(self, best: _Judged) -> bool:
+        """Whether every step gains the largest reward that there is: nothing can be better."""
+        if self.horizon is None or self.reward.uses_step:
+            return False
+        transport = self.stage.transport
+        most = float(self._on_mesh(transport)(0).max()) * self.horizon
+        return bool(best.returns.mean() >= most - 1e-9 * abs(most))
 
     def _on_mesh(self, transport: Transport) -> Any:
         """r_h at every action and node, averaged over what may follow."""
         outcomes = transport.outcomes if self.reward.uses_next else transport.outcomes[:1]
 
         def at(h: int) -> Any:
-            each = [self.reward(h, transport.state, transport.action, following) for following in outcomes]
+            each = [self.reward(h, *transport.pairs, following) for following in outcomes]
             return sum(each) / len(each)
 
         return at
@@ -212,11 +250,13 @@ class _Search:
 _STAGES: weakref.WeakKeyDictionary[Experience, dict[Any, _Stage]] = weakref.WeakKeyDictionary()
 
 
-def _stage(planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any) -> _Stage:
+def _stage(
+    planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any, moves: Moves | None
+) -> _Stage:
     """The stage for these data, from the last time if nothing but the reward has changed."""
     known = _STAGES.setdefault(data, {})
-    key = planner, model, terminated
+    key = planner, model, terminated, moves
     if key not in known:
         known.clear()  # one is enough: a mesh and its matrix are large
-        known[key] = _Stage(planner, data, model, terminated)
+        known[key] = _Stage(planner, data, model, terminated, moves)
     return known[key]

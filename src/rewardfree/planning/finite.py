@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,12 @@ class Plan:
         """The planner's V_h at a state or states (n,)."""
         return self._at(self.values, state, h)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle; `rf.load_plan` reads it."""
+        from rewardfree.planning.stored import write_finite_plan
+
+        write_finite_plan(path, self)
+
     def __repr__(self) -> str:
         return f"Plan({self.planner!r}, horizon {self.horizon}, {self.grid.shape[0]} states)"
 
@@ -110,27 +117,6 @@ class Plan:
             raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {state}")
         found = table[h][states]
         return found.item() if states.ndim == 0 else found
-
-
-def plan(
-    data: Transitions,
-    reward: Any,
-    planner: Planner | None = None,
-    model: Model | None = None,
-    horizon: int | None = None,
-    discount: float | None = None,
-    *,
-    seed: int = 0,
-    device: str = "cpu",
-    dtype: Any = None,
-) -> Plan:
-    """A policy for a reward (s,a), (h,s,a) or callable, from data that never saw it.
-
-    `planner` defaults to `Mean()`. `model` overrides the one that travels with the data. A shorter `horizon`
-    plans its first steps; with a pooled model it may be longer. `seed` is for planners with random ties.
-    """
-    options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
-    return plan_many(data, [reward], planner, model, horizon, discount, **options)[0]
 
 
 def plan_many(

@@ -22,8 +22,8 @@ INTERPOLATED = 2
 NEGLIGIBLE = 1e-3
 
 
-def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[float, Any]:
-    """The mean return of a plan inside the model from states (k,d), and all states met, (n,d)."""
+def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[Any, Any]:
+    """The returns (k,) of a plan inside the model from states (k,d), and all states met, (n,d)."""
     transport = plan.transport
     steps = plan.horizon
     if steps is None:
@@ -41,7 +41,7 @@ def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[float,
         state[going] = following
         met.append(following)
         going = going[~transport.is_end(following)]
-    return float(returns.mean()), np.concatenate(met)
+    return returns, np.concatenate(met)
 
 
 def _next(plan: MeshPlan, transport: Transport, state: Any, h: int) -> tuple[Any, Any]:

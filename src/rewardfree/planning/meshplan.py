@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,7 @@ class MeshPlan(Acting):
     observation: Observation | None
     horizon: int | None  # None: no end, discounted
     planner: Any
+    provenance: Mapping[str, Any]
     reward: RewardFunction
     transport: Transport
     values: Values
@@ -41,6 +44,16 @@ class MeshPlan(Acting):
             f"MeshPlan({self.planner!r}, {end}, {sides} nodes, discount {self.discount:g}, depth {self.depth}, "
             f"expects {self.expected:.4g})"
         )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle; `rf.load_plan` reads it.
+
+        No file can hold a Python function. Where the reward or the termination is one, what is written are its
+        values at the nodes, and the plan that is read acts on interpolated ones; formulas stay exact.
+        """
+        from rewardfree.planning.stored import write_mesh_plan
+
+        write_mesh_plan(path, self)
 
     def q(self, state: Any, h: int, depth: int | None = None) -> Any:
         """r + discount E[V(s')] of every action at states (n,d): (a,n)."""
@@ -69,8 +82,8 @@ class MeshPlan(Acting):
     def _outcome(self, states: Any, actions: Any, following: Any, h: int, depth: int) -> Any:
         """r + discount V of one possible next state of each pair."""
         gained = self.reward(h, states, actions, following)
-        left = self._to_go(h) - 1
-        if left <= 0 and self.horizon is not None:
+        left = 0 if self.horizon is None else self._to_go(h) - 1
+        if left == 0 and self.horizon is not None:
             return gained
         if depth <= 1:
             later = self.values.at(following, left)

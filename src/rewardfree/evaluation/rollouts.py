@@ -1,0 +1,100 @@
+"""How good a policy is in the world itself: play it, and count a reward of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from rewardfree.arrays import check_kind, count, probability
+from rewardfree.rewards import RewardFunction, reward_table
+from rewardfree.streams import stream
+from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.world import World, check_declared
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The returns of some episodes, in the reward's own units."""
+
+    returns: Any  # (e,)
+    lengths: Any  # (e,) steps
+    terminated: Any  # (e,) bool: the system ended, its time was not over
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """A confidence interval of the mean return, by Student's t."""
+        confidence, n = probability(confidence, "confidence"), len(self.returns)
+        if n < 2:
+            return -np.inf, np.inf
+        half = float(student.ppf(0.5 + 0.5 * confidence, n - 1)) * float(self.returns.std(ddof=1)) / n**0.5
+        return self.mean - half, self.mean + half
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return f"Score({self.mean:.4g} in {low:.4g} .. {high:.4g}, {len(self.returns)} episodes)"
+
+
+def rollouts(
+    world: World | FiniteWorld, plan: Any, reward: Any, episodes: int = 20, seed: int = 0, *, horizon: int | None = None
+) -> Score:
+    """Play episodes of a plan and count `reward`, which is never the world's own: it has none.
+
+    Every episode has a stream of its own, so that it does not depend on the others. Episodes are as long as
+    the plan's horizon, or `horizon`, or the world's.
+    """
+    episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
+    played: World = Enumerated(world) if isinstance(world, FiniteWorld) else world
+    check_kind(played, World, "world", "a world such as rf.from_gymnasium returns")
+    check_declared(played)
+    own = getattr(plan, "horizon", None)
+    steps = count(horizon, "horizon") if horizon is not None else own or played.horizon
+    gained = _gained(world, reward, steps)
+    crowd = _crowd(played, episodes)
+    returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)
+    size = len(crowd)
+    for first in range(0, episodes, size):  # all at once where there can be several worlds, else one by one
+        numbers = np.arange(first, min(first + size, episodes))
+        states = [crowd[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
+        for h in range(steps):
+            if not len(numbers):
+                break
+            now = np.array(states)
+            actions = plan.act(now, h)
+            after = [crowd[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
+            following = np.array([step[0] for step in after])
+            if following.dtype.kind == "f" and not np.isfinite(following).all():
+                raise ValueError(f"the world returned a state that is not finite at step {h}")
+            returns[numbers] += gained(h, now, actions, following)
+            lengths[numbers] += 1
+            ended[numbers] = [step[1] for step in after]
+            going = np.array([not (step[1] or step[2]) for step in after], bool)
+            numbers, states = numbers[going], list(following[going])
+    return Score(returns, lengths, ended)
+
+
+def _gained(world: Any, reward: Any, horizon: int) -> Any:
+    if not isinstance(world, FiniteWorld):
+        return RewardFunction(reward, world.spaces)
+    table = reward_table(reward, world.grid, horizon)
+    return lambda h, state, action, following: table[h if len(table) > 1 else 0][state, action]
+
+
+def _crowd(world: World, most: int) -> list[World]:
+    """As many copies of a world as episodes are played, or it alone if it cannot be copied."""
+    first = world.copy()
+    if first is None:
+        return [world]
+    copies = [first]
+    for _ in range(most - 1):
+        twin = world.copy()
+        if twin is None:
+            return [world]
+        copies.append(twin)
+    return copies

@@ -1,0 +1,220 @@
+"""The classic-control tasks: one reward-free exploration of each serves several rewards."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rewardfree as rf
+from rewardfree.files import written_whole
+from rewardfree.rewards import RewardFunction
+from rewardfree.threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment, where its episodes end, and rewards for it: its own first."""
+
+    env: str
+    terminated: str | None
+    rewards: dict[str, str]
+    must: float  # the mean return that its own reward is to reach from queries
+    best_published: float  # RL Zoo's best for it
+    published_steps: int  # which took so many rewarded steps
+
+    @property
+    def name(self) -> str:
+        return self.env.rsplit("-", 1)[0]
+
+
+_HEIGHT = "-cos({0}theta1) - cos({0}theta1 + {0}theta2)"
+#: Best mean returns of RL Baselines3 Zoo, and after how many rewarded steps: facts to compare with.
+TASKS = (
+    Task(
+        "Pendulum-v1",
+        None,
+        {
+            "own": "-(theta**2 + 0.1*omega**2 + 0.001*torque**2)",
+            "upright": "where(cos(theta) > 0.95, 1, 0)",
+            "spin": "-abs(omega - 5)",
+            "hang still": "-(1 + cos(theta)) - 0.1*omega**2",
+        },
+        -155.0,
+        -151.9,
+        20_000,
+    ),
+    Task(
+        "MountainCar-v0",
+        "position >= 0.5 and velocity >= 0",
+        {
+            "own": "-1",
+            "left hill": "where(position < -1, 1, 0)",
+            "half way": "-10*(position + 0.9)**2",
+            "speed": "100*abs(velocity)",
+        },
+        -103.0,
+        -100.8,
+        120_000,
+    ),
+    Task(
+        "MountainCarContinuous-v0",
+        "position >= 0.45 and velocity >= 0",
+        {
+            "own": "100*(next_position >= 0.45 and next_velocity >= 0) - 0.1*force**2",
+            "left hill": "where(position < -1, 1, 0) - 0.1*force**2",
+            "half way": "-10*(position + 0.9)**2 - 0.1*force**2",
+            "speed": "100*abs(velocity) - 0.1*force**2",
+        },
+        94.0,
+        96.7,
+        500_000,
+    ),
+    Task(
+        "CartPole-v1",
+        "abs(x) > 2.4 or abs(theta) > 12*pi/180",
+        {
+            "own": "1",
+            "stand at 1": "1 - abs(x - 1)",
+            "drive right": "1 - abs(v - 0.2)",
+            "swing": "1 + abs(v)",
+        },
+        490.0,
+        500.0,
+        50_000,
+    ),
+    Task(
+        "Acrobot-v1",
+        f"{_HEIGHT.format('')} > 1",
+        {
+            "own": f"-1 + ({_HEIGHT.format('next_')} > 1)",
+            "second link fast": "abs(omega2)/10",
+            "first link level": "-abs(theta1 - 1.5)",
+            "just below": f"-abs({_HEIGHT.format('')} - 0.5)",
+        },
+        -72.0,
+        -69.1,
+        100_000,
+    ),
+)
+#: Steps of an episode for the rewards that are not the task's own.
+OTHER_HORIZON = 200
+SOURCES = ("generative", "online", "uniform")
+
+
+def task_named(name: str) -> Task:
+    """A task by its environment, with or without the version."""
+    for task in TASKS:
+        if name in (task.env, task.name):
+            return task
+    raise ValueError(f"there is {', '.join(task.name for task in TASKS)}, got {name!r}")
+
+
+@dataclass(frozen=True)
+class ControlUnit:
+    """One seed of one task: three data sets, or none for the plans with the true dynamics."""
+
+    env: str
+    seed: int
+    transitions: int = 1000
+    episodes: int = 20
+    oracle: bool = False
+
+    @property
+    def key(self) -> str:
+        kind = "oracle" if self.oracle else "learnt"
+        return f"{task_named(self.env).name}-{kind}-{self.seed}-{self.transitions}-{self.episodes}"
+
+
+def run_control(units: list[ControlUnit], folder: Path, jobs: int) -> Iterator[tuple[int, ControlUnit]]:
+    """Run the units that the folder lacks, and say which one is done: each leaves a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [unit for unit in units if not (folder / f"{unit.key}.json").exists()]
+    done = len(units) - len(missing)
+    if not missing:
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(_to_file, unit, folder): unit for unit in missing}
+        for finished in as_completed(waiting):
+            finished.result()
+            done += 1
+            yield done, waiting[finished]
+
+
+def read_control(units: list[ControlUnit], folder: Path) -> list[dict[str, Any]]:
+    """The records of units that are there."""
+    found: list[dict[str, Any]] = []
+    for unit in units:
+        path = folder / f"{unit.key}.json"
+        if path.exists():
+            found += json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def run_unit(unit: ControlUnit) -> list[dict[str, Any]]:
+    """Explore, plan for every reward, and play the plans in Gymnasium: a record for each source and reward."""
+    task = task_named(unit.env)
+    world = rf.from_gymnasium(unit.env)
+    assert isinstance(world, rf.World)
+    records: list[dict[str, Any]] = []
+    with one_blas_thread():
+        for source in ("oracle",) if unit.oracle else SOURCES:
+            started = time.perf_counter()
+            data = _explored(world, "generative" if unit.oracle else source, unit)
+            explored = time.perf_counter() - started
+            moves = _TrueDynamics(world) if unit.oracle else None
+            for name, reward in task.rewards.items():
+                horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
+                started = time.perf_counter()
+                function = RewardFunction(reward, world.spaces)
+                plan = rf.DynamicsPlanner().plan(
+                    data, function, None, horizon, None, task.terminated, world.state.wrapped(data.starts), moves
+                )
+                planned = time.perf_counter() - started
+                score = rf.rollouts(world, plan, reward, unit.episodes, seed=10_000 + unit.seed)
+                records.append(
+                    {
+                        **asdict(unit),
+                        "source": source,
+                        "reward": name,
+                        "steps": data.steps,
+                        "returns": [float(each) for each in score.returns],
+                        "expected": plan.expected,
+                        "depth": plan.depth,
+                        "discount": plan.discount,
+                        "explore_seconds": explored,
+                        "plan_seconds": planned,
+                    }
+                )
+    return records
+
+
+class _TrueDynamics:
+    """The simulator itself in the place of learnt dynamics."""
+
+    def __init__(self, world: Any) -> None:
+        self._world, self._rng = world, np.random.default_rng(0)
+
+    def next_state(self, state: Any, action: Any) -> Any:
+        following, _ = self._world.sample(state, action, 0, self._rng)
+        return self._world.state.wrapped(following)
+
+
+def _explored(world: Any, source: str, unit: ControlUnit) -> Any:
+    strategies = {"generative": rf.Generative(), "online": rf.Scout(), "uniform": rf.Uniform()}
+    model = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
+    return rf.explore(
+        world, model, strategies[source], transitions=unit.transitions, seed=unit.seed, progress=False
+    )
+
+
+def _to_file(unit: ControlUnit, folder: Path) -> None:
+    records = run_unit(unit)
+    with written_whole(folder / f"{unit.key}.json") as part:
+        part.write_text(json.dumps(records, indent=1), encoding="utf-8")
