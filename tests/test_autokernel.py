@@ -18,6 +18,12 @@ from rewardfree.autokernel import _Likelihood, leave_one_out
 FAMILIES = [math.inf, 2.5, 1.5]
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with rf.one_blas_thread():
+        yield
+
+
 def data(n=25, f=3, c=2, seed=0):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, f)), rng.standard_normal((n, c))
@@ -102,7 +108,9 @@ def test_what_is_found_is_a_minimum(nu):
     problem = _Likelihood(x, y, (0, 1), None)
     found = problem.minimised(nu)
     least, gradient = problem.loss(found, nu)
-    low, high = np.array([autokernel.BOUNDS["lengthscale"]] * 2 + [autokernel.BOUNDS["weight"], autokernel.RIDGE]).T
+    low, high = np.array(
+        [autokernel.BOUNDS["lengthscale"]] * 2 + [autokernel.BOUNDS["weight"], autokernel.RIDGE]
+    ).T
     free = (found > low + 1e-9) & (found < high - 1e-9)
     assert np.abs(gradient[free]).max() < 5e-3
     rng = np.random.default_rng(0)
@@ -113,7 +121,9 @@ def test_what_is_found_is_a_minimum(nu):
 # --- leaving out ---
 
 
-@pytest.mark.parametrize("kernel", [rf.Matern(1.5, 0.8), rf.SquaredExponential(1.0), rf.Linear(bias=1.0)], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [rf.Matern(1.5, 0.8), rf.SquaredExponential(1.0), rf.Linear(bias=1.0)], ids=str
+)
 def test_leave_one_out_is_that_of_refits(kernel):
     x, y = data(15)
     matrix = kernel(x, x) + 0.1 * np.eye(15)
@@ -165,7 +175,7 @@ def test_features_of_one_group_share_a_lengthscale(family):
     kernel = stationary(rf.AutoKernel(families=(family,)).fit(x, y, groups=(7, 7, 2, 7)).kernel)
     first, second, alone, third = kernel.lengthscale
     assert first == second == third != alone
-    assert kernel == (rf.SquaredExponential(kernel.lengthscale) if family == math.inf else kernel)
+    assert isinstance(kernel, rf.SquaredExponential if family == math.inf else rf.Matern)
 
 
 @pytest.mark.parametrize("ridge", [0.3, 1e-4, 50.0])
@@ -194,7 +204,7 @@ def test_a_smooth_function_is_given_to_the_squared_exponential():
     x = rng.uniform(-1.5, 1.5, (80, 2))
     fit = rf.AutoKernel().fit(x, np.sin(x[:, :1]) * np.cos(x[:, 1:]))
     assert isinstance(stationary(fit.kernel), rf.SquaredExponential)
-    assert fit.leave_one_out < 1e-8
+    assert fit.leave_one_out < 1e-6
 
 
 def test_targets_that_stay_are_left_out_of_the_fit():
@@ -230,7 +240,9 @@ def test_data_are_left_alone():
 def test_a_model_without_data_has_no_design():
     model = rf.Model(rf.AutoKernel())
     assert model.automatic
-    with pytest.raises(ValueError, match=r"AutoKernel\(\) is found from transitions: give a kernel and a ridge"):
+    with pytest.raises(
+        ValueError, match=r"AutoKernel\(\) is found from transitions: give a kernel and a ridge"
+    ):
         model.design()
     with pytest.raises(ValueError, match=r"AutoKernel\(\) is found from transitions"):
         model.lattice(np.zeros((3, 1)))

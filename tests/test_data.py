@@ -270,7 +270,7 @@ def test_a_seed_is_a_run():
 
 def test_there_is_no_room_for_a_reward():
     names = {field.name for field in dataclasses.fields(rf.Transitions)}
-    assert names == {"grid", "horizon", "model", "strategy", "seed", *COLUMNS}
+    assert names == {"grid", "horizon", "model", "strategy", "seed", "stopped_by", *COLUMNS}
 
 
 # What the regressions get, on data made by hand.

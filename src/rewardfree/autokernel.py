@@ -70,7 +70,9 @@ class AutoKernel:
         problem = _Likelihood(points[rows], targets[rows][:, moving], groups, ridge)
         fits, start = [], None
         with one_blas_thread():
-            for nu in sorted(self.families, key=lambda nu: nu != 2.5):  # the middle one first: others start there
+            for nu in sorted(
+                self.families, key=lambda nu: nu != 2.5
+            ):  # the middle one first: others start there
                 found = problem.minimised(nu, start)
                 start = found if start is None else start
                 fits.append(problem.fit(nu, found))
@@ -78,7 +80,7 @@ class AutoKernel:
 
 
 class _Likelihood:
-    """The objective on one set of points, as a function of (log lengthscale of each group, log w, log ridge)."""
+    """The objective on one set of points, by (log lengthscale of each group, log w, log ridge)."""
 
     def __init__(self, points: Any, targets: Any, groups: tuple[int, ...], ridge: float | None) -> None:
         self.x, self.y, self.ridge = points, targets, ridge
@@ -104,7 +106,9 @@ class _Likelihood:
             start = np.array([math.log(3.0)] * size + [0.0, math.log(1e-4)])
         start = np.clip(start, *np.array(bounds).T)
         options = {"maxiter": 60, "ftol": 1e-5}
-        found = minimize(self.loss, start, args=(nu,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        found = minimize(
+            self.loss, start, args=(nu,), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
         return found.x
 
     def loss(self, theta: Any, nu: float) -> tuple[float, Any]:

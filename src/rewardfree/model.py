@@ -58,11 +58,11 @@ class Model:
 
     def design(self, **options: Any) -> Design:
         """An empty posterior for points anywhere; options as for `Design`."""
-        return Design(self._fixed(), ridge=self._ridge, **options)
+        return Design(self.fixed, ridge=self._ridge, **options)
 
     def lattice(self, candidates: Array, **options: Any) -> Lattice:
         """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
-        return Lattice(self._fixed(), candidates, ridge=self._ridge, **options)
+        return Lattice(self.fixed, candidates, ridge=self._ridge, **options)
 
     def centre(self, values: Array) -> Array:
         """The c of [PV] = c + [P(V - c)] for values (...,s): their midrange if centred, else 0; (...)."""
@@ -73,9 +73,13 @@ class Model:
         centre = midrange(values, axis=-1)
         return centre if self.centred else namespace(values).zeros_like(centre)
 
-    def _fixed(self) -> Kernel:
+    @property
+    def fixed(self) -> Kernel:
+        """Its kernel, which must not be one that is still to be found."""
         if isinstance(self.kernel, AutoKernel):
-            raise ValueError("AutoKernel() is found from transitions: give a kernel and a ridge to use without data")
+            raise ValueError(
+                "AutoKernel() is found from transitions: give a kernel and a ridge to use without data"
+            )
         return self.kernel
 
     @property

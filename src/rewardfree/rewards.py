@@ -10,7 +10,7 @@ import numpy as np
 from rewardfree.arrays import Array, as_array, check_finite, to_numpy
 from rewardfree.formulas import Formula
 from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.spaces import Box, Spaces
+from rewardfree.worlds.spaces import Spaces
 
 #: A min-max that should end at 1 may end a rounding above it.
 ROUNDING = 1e-12
@@ -66,7 +66,7 @@ class RewardFunction:
             self._function, self.uses_next = reward, _takes_three(reward)
         else:
             raise ValueError(
-                "a reward on real states must be a function of (state, action) or (state, action, next_state), "
+                "a reward on real states must be a function of (state, action[, next_state]), "
                 f'or a formula such as "-{spaces.state.names[0]}**2", got {type(reward)}'
             )
 
@@ -76,13 +76,12 @@ class RewardFunction:
             known = self.spaces.variables(state, action, following)
             values = np.broadcast_to(self._formula({**known, "h": float(h)}), len(state))
         else:
-            space: Any = self.spaces.state
-            wrapped = space.wrapped if isinstance(space, Box) else np.asarray
+            wrapped = self.spaces.state.wrapped
             after = (wrapped(following),) if self.uses_next else ()
             values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
         if values.shape != (len(state),):
             raise ValueError(
-                f"a reward must return one number for each of {len(state)} transitions, got shape {values.shape}"
+                f"a reward must return one number for each of {len(state)} steps, got shape {values.shape}"
             )
         check_finite(values, "what the reward returns")
         return values
@@ -95,7 +94,9 @@ def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
             raise ValueError(f"terminated must be a function of states or a formula, got {terminated!r:.200}")
         return terminated, None
     formula = Formula(terminated, spaces.state.names)
-    return lambda state: np.broadcast_to(formula(spaces.state.variables(state)) != 0.0, len(state)), terminated
+    return lambda state: np.broadcast_to(
+        formula(spaces.state.variables(state)) != 0.0, len(state)
+    ), terminated
 
 
 def _takes_three(reward: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Frozen values as tables of text and numbers, for files: written without code, and read without running any."""
+"""Frozen values as tables of text and numbers, for files: nothing in them is ever run."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Record:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self)} steps in {self.episodes} episodes, {int(self.kept.sum())} kept, "
-            f"by {self.strategy!r}, seed {self.seed})"
+            f"{type(self).__name__}({len(self)} steps in {self.episodes} episodes, "
+            f"{int(self.kept.sum())} kept, by {self.strategy!r}, seed {self.seed})"
         )
 
     @property

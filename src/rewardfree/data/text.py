@@ -28,7 +28,9 @@ def write_columns(path: str | os.PathLike[str], data: Experience) -> None:
     variables = [part.reshape(len(data), -1) for part in parts]
     with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["episode", "h", *spaces.state.names, *spaces.action.names, *after, "terminated", "kept"])
+        lines.writerow(
+            ["episode", "h", *spaces.state.names, *spaces.action.names, *after, "terminated", "kept"]
+        )
         for i in range(len(data)):
             numbers = [value.item() for part in variables for value in part[i]]
             ends = [int(data.terminated[i]), int(data.kept[i])]
@@ -42,12 +44,16 @@ def read_columns(
     table = _numbers(Path(path))
     names = [name for name in table if NEXT + name in table]
     if not names:
-        raise ValueError(f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}")
+        raise ValueError(
+            f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}"
+        )
     others = [name for name in table if name not in {*PLACES, *names, *(NEXT + name for name in names)}]
     if not others:
         raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
     if set(angles) - set(names):
-        raise ValueError(f"angles names {', '.join(sorted(set(angles) - set(names)))}, and there is {', '.join(names)}")
+        raise ValueError(
+            f"angles names {', '.join(sorted(set(angles) - set(names)))}, and there is {', '.join(names)}"
+        )
     before, after = (np.stack([table[prefix + name] for name in names], axis=1) for prefix in ("", NEXT))
     done = np.stack([table[name] for name in others], axis=1)
     own_state = _box(names, np.concatenate([before, after]), angles) if state is None else state
@@ -92,7 +98,9 @@ def _numbers(path: Path) -> dict[str, Any]:
             except ValueError as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             if len(row) != len(header) or not np.isfinite(row).all():
-                raise ValueError(f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line}")
+                raise ValueError(
+                    f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line}"
+                )
             rows.append(row)
     if not rows or len(set(header)) != len(header):
         raise ValueError(f"{path} must have names that differ and at least one line of numbers, got {header}")

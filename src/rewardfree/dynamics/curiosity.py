@@ -34,7 +34,9 @@ LONGEST, CURIOUS_RIDGE = 5.0, 1e-4
 class Curiosity:
     """E = max_a [sigma(s,a) + discount E(s')] through the learnt dynamics, from n transitions."""
 
-    def __init__(self, spaces: Spaces, model: Model, state: Any, action: Any, following: Any, ended: Any) -> None:
+    def __init__(
+        self, spaces: Spaces, model: Model, state: Any, action: Any, following: Any, ended: Any
+    ) -> None:
         self.spaces = spaces
         self.dynamics = Dynamics.learn(spaces, model, state, action, following)
         self.is_end = SeenEndings(spaces.state, following, ended)
@@ -84,21 +86,25 @@ class Curiosity:
         return q.reshape(shape), following.reshape(*shape, -1)
 
     def reachable(self, starts: Any, steps: int, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """States and actions that the model meets when it follows E from some states, more or less strictly."""
+        """States and actions that the model meets as it follows E from some states, more or less strictly."""
         epsilon = rng.choice([*EPSILONS, 1.0], len(starts))
         state, states, actions = starts.copy(), [], []
         each = np.arange(len(starts))
         low, high = (np.where(self.dynamics.space.angular, sign * np.inf, end) for sign, end in self._ends)
         for _ in range(steps):
             q, following = self.choices(state)
-            chosen = np.where(rng.random(len(each)) < epsilon, rng.integers(len(q), size=len(each)), q.argmax(axis=0))
+            chosen = np.where(
+                rng.random(len(each)) < epsilon, rng.integers(len(q), size=len(each)), q.argmax(axis=0)
+            )
             states.append(state)
             actions.append(self.actions[chosen])
             state = np.clip(following[chosen, each], low, high)
             over = self.is_end(state)
             state[over] = starts[rng.integers(len(starts), size=int(over.sum()))]
         found, tried = np.concatenate(states), np.concatenate(actions)
-        some = rng.permutation(len(found))[:most]
+        # What is reached later counts less, as it does in E.
+        later = np.repeat(DISCOUNT ** np.arange(steps), len(starts))
+        some = rng.choice(len(found), min(most, len(found)), replace=False, p=later / later.sum())
         return found[some], tried[some]
 
     @property

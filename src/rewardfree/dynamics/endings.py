@@ -38,5 +38,7 @@ class GivenEndings:
     def __call__(self, state: Any) -> Any:
         ended = np.asarray(self.function(self.space.wrapped(state)))
         if ended.shape != (len(state),):
-            raise ValueError(f"terminated(state) must return ({len(state)},) for {len(state)} states, got {ended.shape}")
+            raise ValueError(
+                f"terminated(state) must return ({len(state)},) for {len(state)} states, got {ended.shape}"
+            )
         return ended.astype(bool)

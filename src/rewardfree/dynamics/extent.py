@@ -58,9 +58,7 @@ def whole_turns(space: Box, low: Any, high: Any) -> tuple[Any, Any]:
     return np.where(space.angular, -np.pi, low), np.where(space.angular, np.pi, high)
 
 
-def met_box(
-    space: Box, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float
-) -> tuple[Any, Any]:
+def met_box(space: Box, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float) -> tuple[Any, Any]:
     """Low and high ends (d,) round states (n,d) that a plan meets, without ends of episodes.
 
     As far to both sides of the mean first state, so that it is a node of a mesh with odd sides.

@@ -30,7 +30,12 @@ class Dynamics:
         self, spaces: Spaces, fitted: Fitted, points: Any, weights: Any, middle: Any, unit: Any
     ) -> None:
         self.spaces, self.space, self.fitted = spaces, _box(spaces), fitted
-        self.points, self.weights, self.middle, self.unit = points, weights, middle, unit  # (n,f) (n,d) (d,) (d,)
+        self.points, self.weights, self.middle, self.unit = (
+            points,
+            weights,
+            middle,
+            unit,
+        )  # (n,f) (n,d) (d,) (d,)
 
     @classmethod
     def learn(
@@ -42,7 +47,7 @@ class Dynamics:
         following: Any,
         fitted: Fitted | None = None,
     ) -> Dynamics:
-        """From transitions; kernel and ridge are found from them if `model` is automatic and `fitted` None."""
+        """From transitions; kernel and ridge are found from them if `model` is automatic, unless `fitted`."""
         _box(spaces)
         targets, middle, unit = targets_of(spaces, state, following)
         if fitted is None:
@@ -60,10 +65,10 @@ class Dynamics:
         return self.fitted.model
 
     def next_state(self, state: Any, action: Any) -> Any:
-        """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within the world's bounds."""
+        """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within bounds."""
         points = self.fitted.scaling(self.spaces.features(state, action))
         with one_blas_thread():
-            change = weighted(self.model.kernel, points, self.points, self.weights)
+            change = weighted(self.model.fixed, points, self.points, self.weights)
         return self.space.inside(self.space.wrapped(state + change * self.unit + self.middle))
 
     def std(self, state: Any, action: Any) -> Any:
@@ -89,13 +94,13 @@ class Dynamics:
     @cached_property
     def targets(self) -> Any:
         """What was regressed, (n,d): (K + ridge I) weights."""
-        matrix = self.model.kernel.between(self.points, self.points)
+        matrix = self.model.fixed.between(self.points, self.points)
         return matrix @ self.weights + self.model.ridge * self.weights
 
     @cached_property
     def residuals(self) -> Any:
         """What the regression misses at each transition when it is left out, (n,d), in the states' units."""
-        matrix = self.model.kernel.between(self.points, self.points)
+        matrix = self.model.fixed.between(self.points, self.points)
         matrix[np.diag_indices(len(matrix))] += self.model.ridge
         with one_blas_thread():
             return leave_one_out(matrix, self.targets) * self.unit
@@ -119,6 +124,6 @@ class Dynamics:
 def _box(spaces: Spaces) -> Box:
     if not isinstance(spaces.state, Box):
         raise ValueError(
-            "dynamics of labels cannot be regressed: a Discrete state is planned for with rf.Mean() and its like"
+            "dynamics of labels cannot be regressed: plan for a Discrete state with rf.Mean() and its like"
         )
     return spaces.state

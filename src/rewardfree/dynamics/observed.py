@@ -15,7 +15,7 @@ from rewardfree.worlds.spaces import Spaces
 
 
 class Observed:
-    """A design for each step, or one for all if the model is pooled, and the next states seen at its points."""
+    """A design for each step, or one for all if the model is pooled, and the next states at its points."""
 
     def __init__(self, spaces: Spaces, fitted: Fitted, horizon: int, actions: Any) -> None:
         self.spaces, self.fitted, self.horizon, self.actions = spaces, fitted, horizon, actions
@@ -62,7 +62,7 @@ class Observed:
         states, actions = self.spaces.every_pair(following, self.actions)
         points, design = self.points(states, actions), self.designs[self.step(later)]
         shape = (len(self.actions), len(following))
-        cross = self.fitted.model.kernel.between(points, design.points) if len(design) else None
+        cross = self.fitted.model.fixed.between(points, design.points) if len(design) else None
         found = cross, design.std(points).reshape(shape), ended
         if len(self.designs) == 1:  # the same at every step
             self._cross = found
@@ -101,7 +101,7 @@ class Recursion:
         weights, centre = self.learnt(h)
         if weights is not None:
             with one_blas_thread():
-                cross = observed.fitted.model.kernel.between(points, design.points)
+                cross = observed.fitted.model.fixed.between(points, design.points)
                 mean = (cross @ weights + centre).reshape(shape)
         return self._clipped(h, mean, design.std(points).reshape(shape), states, actions)
 

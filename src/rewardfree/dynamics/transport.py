@@ -1,4 +1,4 @@
-"""Where every action leads from every node of a mesh: what planning needs of the dynamics, and of no reward."""
+"""Where every action leads from every node of a mesh: all that planning needs of the dynamics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Transport:
 
     @cached_property
     def outcomes(self) -> list[Any]:
-        """The next states (a*m,d) that are equally likely at each node and action: one if nothing is random."""
+        """The next states (a*m,d) that are equally likely at each node and action: one if none is random."""
         if not self.noisy:
             return [self.following]
         per_draw = len(self.following) * 2 ** len(self.mesh.sides)
@@ -73,15 +73,6 @@ class Transport:
         found = moves.residuals[nearest]  # (n,k,d)
         found = (found - found.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
         return np.moveaxis(found, 1, 0)
-
-    def missed(self, state: Any, action: Any, rng: np.random.Generator) -> Any:
-        """What the regression missed at one of the transitions nearest to each pair, (n,d), drawn at random."""
-        moves: Any = self.moves
-        if not hasattr(moves, "residuals"):
-            return 0.0
-        points = moves.fitted.scaling(self.spaces.features(state, action))
-        _, nearest = self._neighbours.query(points, k=min(DRAWS, len(moves.points)))
-        return moves.residuals[nearest[np.arange(len(state)), rng.integers(nearest.shape[1], size=len(state))]]
 
     @cached_property
     def _neighbours(self) -> Any:

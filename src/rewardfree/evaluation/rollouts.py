@@ -42,7 +42,13 @@ class Score:
 
 
 def rollouts(
-    world: World | FiniteWorld, plan: Any, reward: Any, episodes: int = 20, seed: int = 0, *, horizon: int | None = None
+    world: World | FiniteWorld,
+    plan: Any,
+    reward: Any,
+    episodes: int = 20,
+    seed: int = 0,
+    *,
+    horizon: int | None = None,
 ) -> Score:
     """Play episodes of a plan and count `reward`, which is never the world's own: it has none.
 

@@ -34,7 +34,7 @@ MOST_LEAVES, DEEPEST = 250, 5
 #: States met inside the model are widened by so much before a mesh is laid over them.
 MARGIN = 0.1
 #: Plans are compared from so many first states.
-STARTS, FEW_STARTS = 16, 8
+STARTS, FEW_STARTS = 12, 6
 #: With a horizon H the larger discount is 1 - this/H. At exactly 1 waiting costs nothing, and a plan may
 #: leave everything to the last moment, where a small error of the model is the end of it.
 IMPATIENCE = 0.2
@@ -98,7 +98,9 @@ class DynamicsPlanner:
                 for _ in range(self.rounds):
                     if search.is_perfect(best):
                         break
-                    best = _better(best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,)))
+                    best = _better(
+                        best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,))
+                    )
                 if depths[-1] > middle and not search.is_perfect(best):
                     best = _better(search.judged(best.plan.transport, best.plan.values, depths[-1]), best)
             return replace(best.plan, expected=float(best.returns.mean()))
@@ -113,7 +115,7 @@ class DynamicsPlanner:
         return tuple(sorted({1.0 - IMPATIENCE / max(horizon, 20), 0.99}, reverse=True))
 
     def _depths(self, actions: int, variables: int) -> tuple[int, ...]:
-        """The depths to try, ascending: one on fine meshes, else also as deep as the number of actions allows."""
+        """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
         if self.depths is not None:
             return tuple(sorted(set(self.depths)))
         if variables <= REFINED_ABOVE:
@@ -135,7 +137,12 @@ class _Stage:
     """All that a planner needs of data, and of no reward: it is computed once and serves every reward."""
 
     def __init__(
-        self, planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any, moves: Moves | None
+        self,
+        planner: DynamicsPlanner,
+        data: Experience,
+        model: Model | None,
+        terminated: Any,
+        moves: Moves | None,
     ) -> None:
         self.planner, self.data, self.spaces = planner, data, data.spaces
         rows = np.flatnonzero(data.kept)
@@ -201,7 +208,13 @@ class _Search:
         counted: float,
         starts: Any,
     ) -> None:
-        self.stage, self.reward, self.horizon, self.counted, self.starts = stage, reward, horizon, counted, starts
+        self.stage, self.reward, self.horizon, self.counted, self.starts = (
+            stage,
+            reward,
+            horizon,
+            counted,
+            starts,
+        )
 
     def best(self, transport: Transport, depth: int, discounts: tuple[float, ...]) -> _Judged:
         """The best of some discounts on one mesh."""
@@ -224,7 +237,7 @@ class _Search:
             depth=1 if transport.noisy else depth,
             expected=0.0,
         )
-        starts = self.starts if depth <= 3 else self.starts[:FEW_STARTS]
+        starts = self.starts if depth <= 3 else self.starts[:FEW_STARTS]  # a deep look takes its time
         return _Judged(plan, *imagined(plan, starts, self.counted))
 
     def is_perfect(self, best: _Judged) -> bool:

@@ -72,7 +72,9 @@ def fitted_plan(
     go can give. A reward of the next state is regressed with V.
     """
     with one_blas_thread():
-        recursion = recursion_for(_observed(data, model, horizon, terminated), reward, planner, horizon, discount)
+        recursion = recursion_for(
+            _observed(data, model, horizon, terminated), reward, planner, horizon, discount
+        )
         recursion.learnt(0)  # from the last step to the first, now and not when it acts
     return FittedPlan(data.spaces, data.observation, horizon, planner, data.provenance, reward, recursion)
 

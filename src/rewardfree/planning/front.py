@@ -57,13 +57,15 @@ def plan_many(
     device: str = "cpu",
     dtype: Any = None,
 ) -> list[Any]:
-    """One plan for each reward from one factorisation: whatever does not depend on the reward is computed once."""
+    """One plan for each reward from one factorisation: what needs no reward is computed once."""
     if not isinstance(data, Experience):
         if terminated is not None or starts is not None:
             raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
         options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
         if isinstance(planner, DynamicsPlanner):
-            raise ValueError("DynamicsPlanner() is for real states: use Mean(), Optimistic(beta) or Pessimistic(beta)")
+            raise ValueError(
+                "DynamicsPlanner() is for real states: use Mean(), Optimistic(beta) or Pessimistic(beta)"
+            )
         return finite.plan_many(data, rewards, planner, model, horizon, discount, **options)
     if isinstance(rewards, str):
         raise ValueError(f"rewards must be a list of rewards, got the one formula {rewards!r}: use plan")
@@ -83,8 +85,10 @@ def plan_many(
     check_kind(chosen, Planner, "planner", "DynamicsPlanner(), Optimistic(beta), Mean() or Pessimistic(beta)")
     own, steps = model or data.model, data.horizon if horizon is None else count(horizon, "horizon")
     if steps > data.horizon and not own.pooled:
-        raise ValueError(f"horizon must be at most the {data.horizon} steps of these data, got {steps}: "
-                         "only a pooled model can go beyond them")
+        raise ValueError(
+            f"horizon must be at most the {data.horizon} steps of these data, got {steps}: "
+            "only a pooled model can go beyond them"
+        )
     return [fitted_plan(data, each, chosen, model, steps, gamma or 1.0, terminated) for each in found]
 
 
@@ -110,4 +114,4 @@ def _starts(data: Experience, starts: Any) -> Any:
     found = data.starts if starts is None else starts
     if not len(found):
         found = data.state[data.kept][:1]
-    return data.spaces.state.wrapped(found) if data.is_box else found
+    return data.spaces.state.wrapped(found)

@@ -1,8 +1,4 @@
-"""What a policy would gain inside the model, and which states it would meet.
-
-The model is wrong by what it misses at transitions left out, and every step is shifted by such a miss from
-nearby: a plan that succeeds by a hair inside the model does not look better than one that is robust.
-"""
+"""What a policy would gain inside the model, and which states it would meet."""
 
 from __future__ import annotations
 
@@ -36,7 +32,10 @@ def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[Any, A
             break
         now = state[going]
         action, following = _next(plan, transport, now, min(h, steps - 1))
-        following = transport.moved(following, transport.missed(now, action, rng))
+        if transport.noisy:
+            draws = transport.noise(now, action)
+            drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
+            following = transport.moved(following, drawn)
         returns[going] += discount**h * plan.reward(h, now, action, following)
         state[going] = following
         met.append(following)

@@ -19,7 +19,7 @@ from rewardfree.worlds.world import Observation
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeshPlan(Acting):
-    """Greedy in r + discount V(s') through the learnt dynamics, looking `depth` steps ahead. h counts from 0."""
+    """Greedy in r + discount V(s') through the learnt dynamics, `depth` steps ahead. h counts from 0."""
 
     spaces: Spaces
     observation: Observation | None
@@ -41,15 +41,15 @@ class MeshPlan(Acting):
         end = "no horizon" if self.horizon is None else f"horizon {self.horizon}"
         sides = " x ".join(map(str, self.values.mesh.sides))
         return (
-            f"MeshPlan({self.planner!r}, {end}, {sides} nodes, discount {self.discount:g}, depth {self.depth}, "
-            f"expects {self.expected:.4g})"
+            f"MeshPlan({self.planner!r}, {end}, {sides} nodes, discount {self.discount:g}, "
+            f"depth {self.depth}, expects {self.expected:.4g})"
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; `rf.load_plan` reads it.
 
-        No file can hold a Python function. Where the reward or the termination is one, what is written are its
-        values at the nodes, and the plan that is read acts on interpolated ones; formulas stay exact.
+        No file can hold a Python function. Where the reward or the termination is one, its values at the
+        nodes are written, and the plan that is read acts on interpolated ones; formulas stay exact.
         """
         from rewardfree.planning.stored import write_mesh_plan
 

@@ -29,7 +29,12 @@ _ABOUT = ("spaces", "observation", "horizon", "planner", "provenance")
 def load_plan(path: str | os.PathLike[str]) -> Any:
     """The plan that `save` wrote; a damaged, foreign or newer file is refused."""
     kind = kind_of(path)
-    readers = {"Plan": _finite_plan, "MeshPlan": _mesh_plan, "TabulatedPlan": _mesh_plan, "FittedPlan": _fitted_plan}
+    readers = {
+        "Plan": _finite_plan,
+        "MeshPlan": _mesh_plan,
+        "TabulatedPlan": _mesh_plan,
+        "FittedPlan": _fitted_plan,
+    }
     if kind in ("Experience", "Transitions"):
         raise ValueError(f"{path} holds data: use rf.load, and rf.plan for a plan")
     if kind not in readers:
@@ -43,13 +48,20 @@ def load_plan(path: str | os.PathLike[str]) -> Any:
 
 
 def write_finite_plan(path: str | os.PathLike[str], plan: Plan) -> None:
-    arrays = {"states": plan.grid.states, "coordinates": plan.grid.actions, "actions": plan.actions, "values": plan.values}
+    arrays = {
+        "states": plan.grid.states,
+        "coordinates": plan.grid.actions,
+        "actions": plan.actions,
+        "values": plan.values,
+    }
     _write(path, "Plan", arrays, {"horizon": plan.horizon, "planner": plan.planner})
 
 
 def _finite_plan(arrays: dict[str, Any], about: dict[str, Any]) -> Plan:
     actions = arrays["actions"]
-    grid = Grid.of(arrays["states"], arrays["coordinates"], (len(arrays["states"]), len(arrays["coordinates"])))
+    grid = Grid.of(
+        arrays["states"], arrays["coordinates"], (len(arrays["states"]), len(arrays["coordinates"]))
+    )
     if actions.shape != arrays["values"].shape or actions.shape != (about["horizon"], len(grid.states)):
         raise ValueError(f"its actions have shape {actions.shape}")
     return Plan(grid, about["horizon"], about["planner"], actions, arrays["values"])
@@ -91,8 +103,10 @@ def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:
         _write(path, "MeshPlan", arrays, {**about, "terminated": ends.text})
     else:
         if plan.reward.uses_step:
-            raise ValueError("a reward that changes with h and a termination that is a function cannot be written: "
-                             "give terminated as a formula")
+            raise ValueError(
+                "a reward that changes with h and a termination that is a function cannot be written: "
+                "give terminated as a formula"
+            )
         outcomes = transport.outcomes
         rewards = [plan.reward(0, *transport.pairs, following) for following in outcomes]
         going = [np.where(ends(following), 0.0, 1.0 / len(outcomes)) for following in outcomes]
@@ -119,18 +133,19 @@ def _mesh_plan(arrays: dict[str, Any], about: dict[str, Any]) -> MeshPlan | Tabu
         ends = SeenEndings(spaces.state, arrays["seen"], arrays["seen_ends"])
     transport = Transport(spaces, dynamics, mesh, arrays["actions"], ends, about["noisy"])
     if "rewards" in arrays:
-        tables = (arrays["rewards"], arrays["going"], transport, values, about["expected"])
-        return TabulatedPlan(*own.values(), *tables)
+        tables = {"rewards": arrays["rewards"], "going": arrays["going"], "expected": about["expected"]}
+        return TabulatedPlan(**own, **tables, transport=transport, values=values)
     reward = RewardFunction(about["reward"], spaces)
-    return MeshPlan(*own.values(), reward, transport, values, about["depth"], about["expected"])
+    numbers = {name: about[name] for name in ("depth", "expected")}
+    return MeshPlan(**own, **numbers, reward=reward, transport=transport, values=values)
 
 
 def write_fitted_plan(path: str | os.PathLike[str], plan: FittedPlan) -> None:
     recursion, observed = plan.recursion, plan.recursion.observed
     if plan.reward.text is None:
         raise ValueError(
-            "this plan's reward is a Python function, which no file can hold: plan with a formula instead, such as "
-            f'"-{plan.spaces.state.names[0]}**2"'
+            "this plan's reward is a Python function, which no file can hold: plan with a formula instead, "
+            f'such as "-{plan.spaces.state.names[0]}**2"'
         )
     arrays: dict[str, Any] = {
         "centre": observed.fitted.scaling.centre,
@@ -166,7 +181,7 @@ def _fitted_plan(arrays: dict[str, Any], about: dict[str, Any]) -> FittedPlan:
     for h in range(horizon):
         recursion.remember(h, arrays.get(f"weights{h}"), float(arrays["centres"][h]))
     own = {name: about[name] for name in _ABOUT}
-    return FittedPlan(*own.values(), reward, recursion)
+    return FittedPlan(**own, reward=reward, recursion=recursion)
 
 
 def _write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Any], about: dict[str, Any]) -> None:

@@ -43,7 +43,11 @@ class TabulatedPlan(Acting):
         q = self.rewards[rows]
         left = 0 if self.horizon is None else self.horizon - h - 1
         if self.horizon is None or left > 0:
-            table = self.values.at(self.transport.mesh.nodes, left) if left not in self._tables else self._tables[left]
+            table = (
+                self.values.at(self.transport.mesh.nodes, left)
+                if left not in self._tables
+                else self._tables[left]
+            )
             self._tables.clear()
             self._tables[left] = table  # the next state is likely to ask for the same
             q = q + self.values.discount * (self._matrix[rows] @ table)

@@ -20,7 +20,7 @@ FINE_MESH, ALL_UP_TO = 20_000, 32
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """V of the nodes with k steps to go, for some k; between these linear, beyond the last a steady change."""
+    """V of the nodes with k steps to go, for some k; linear between these, a steady change beyond."""
 
     mesh: Mesh
     tables: Any  # (k,m) float32

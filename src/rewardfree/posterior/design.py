@@ -107,7 +107,7 @@ class Design:
         return np.sqrt(variance)
 
     def greedy(self, candidates: Array, queries: int) -> tuple[Array, Array]:
-        """The candidates (m,d) that one would add next, each where sigma is then largest: indices (q,), sigma (q,).
+        """The candidates (m,d) to add next, each where sigma is then largest: indices and sigma (q,).
 
         A pivoted Cholesky factor of what is left of k(Z, Z); O((n + q) m) a query after O(n^2 m) for all.
         """

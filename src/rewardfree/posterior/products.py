@@ -1,4 +1,4 @@
-"""k(x, y) @ weights without the matrix: blocks that stay in the cache, for hundreds of thousands of points."""
+"""k(x, y) @ weights without the matrix: blocks that stay in the cache, for very many points."""
 
 from __future__ import annotations
 

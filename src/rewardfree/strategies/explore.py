@@ -86,7 +86,9 @@ def _journey(
             (resume.model, resume.strategy, resume.seed, resume.spaces), strict=True,
         ):  # fmt: skip
             if ours != theirs:
-                raise ValueError(f"resume must come from the same {name}, got {theirs!r:.200} instead of {ours!r:.200}")
+                raise ValueError(
+                    f"resume must come from the same {name}, got {theirs!r:.200} instead of {ours!r:.200}"
+                )
     return Journey(world, model, strategy, seed, limits, resume).run(progress)
 
 

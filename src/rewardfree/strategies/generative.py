@@ -15,8 +15,8 @@ from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.options import check_options
 from rewardfree.strategies.queries import CANDIDATES, Candidates, query_journey
 from rewardfree.strategies.round import Round
-from rewardfree.threads import one_blas_thread
 from rewardfree.tables import tabled
+from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, argmax_tied
 
 

@@ -33,7 +33,7 @@ class WorldFailed(RuntimeError):
         self.data = data
 
 
-class Over(Exception):  # noqa: N818 - an end, not an error
+class Over(Exception):
     """A limit is reached."""
 
 
@@ -152,7 +152,9 @@ class Journey:
     def first_states(self) -> Any:
         """Where episodes begin, (k,d): as seen, and as asked of a world that can be put anywhere."""
         asked = [self._as_state(self.world.reset(self.rng("starts", i))) for i in range(STARTS)]
-        self.log.starts += asked[: max(0, STARTS - len(self.log.starts))] if self._recorded.starts == [] else []
+        self.log.starts += (
+            asked[: max(0, STARTS - len(self.log.starts))] if self._recorded.starts == [] else []
+        )
         return np.array(asked)
 
     # How it is run
@@ -161,8 +163,10 @@ class Journey:
         """Let the strategy travel until a limit is reached, or somebody interrupts it."""
         travel = getattr(self.strategy, "travel", None)
         if travel is None:
-            raise ValueError(f"{self.strategy!r} explores finite worlds only: use Scout(), Generative(), Online(beta), "
-                             "Qiu(beta), GreedyMaxVariance() or Uniform()")
+            raise ValueError(
+                f"{self.strategy!r} explores finite worlds only: use Scout(), Generative(), Online(beta), "
+                "Qiu(beta), GreedyMaxVariance() or Uniform()"
+            )
         with _terminated_as_interrupted(), self._shown(show):
             try:
                 travel(self)
@@ -247,7 +251,7 @@ class Journey:
         return state
 
     def _brought_to(self, number: int, state: Any, h: int) -> World | None:
-        """The world in the middle of an episode that was recorded up to step h; None if it does not repeat."""
+        """The world in the middle of an episode, recorded up to step h; None if it does not repeat."""
         if getattr(self, "_at", None) == (number, h):
             return self.world
         played = [row for row in self.log.rows if row[0] == number]
@@ -273,13 +277,17 @@ class Journey:
         array = np.asarray(state)
         if hasattr(space, "low"):
             if array.shape != (space.size,) or not np.isfinite(array.astype(np.float64)).all():
-                raise ValueError(f"a state must be {space.size} finite numbers ({', '.join(space.names)}), got {array}")
+                raise ValueError(
+                    f"a state must be {space.size} finite numbers ({', '.join(space.names)}), got {array}"
+                )
             return array.astype(np.float64)
         return space.checked(array[None], "state")[0]
 
     def _fail(self, error: Exception) -> NoReturn:
         self.stopped_by = "error"
-        raise WorldFailed(f"the world failed at step {len(self.log.rows)}: {error!r}", self._collected(final=False)) from error
+        raise WorldFailed(
+            f"the world failed at step {len(self.log.rows)}: {error!r}", self._collected(final=False)
+        ) from error
 
     @contextmanager
     def _shown(self, show: bool | None) -> Iterator[None]:

@@ -40,7 +40,8 @@ class Tracked:
     """The regressions of a journey with all that it kept; a fitted kernel is renewed now and then."""
 
     def __init__(self, journey: Journey) -> None:
-        self._journey, self._observed, self._base, self._added = journey, None, -1, 0
+        self._journey, self._base, self._added = journey, -1, 0
+        self._observed: Observed | None = None
 
     @property
     def kept(self) -> int:
@@ -66,7 +67,9 @@ class Tracked:
             self._observed = Observed(journey.spaces, fitted, journey.horizon, actions)
             self._base = self._added = base
             for h in range(len(self._observed.designs)):
-                own = [i for i, row in enumerate(rows[:base]) if len(self._observed.designs) == 1 or row[1] == h]
+                own = [
+                    i for i, row in enumerate(rows[:base]) if len(self._observed.designs) == 1 or row[1] == h
+                ]
                 if own:
                     self._observed.load(h, state[own], action[own], following[own], ended[own])
         for _, h, state, action, following, ended, _ in rows[self._added :]:
@@ -88,7 +91,8 @@ class Renewed:
     """Curiosity of a journey, renewed now and then."""
 
     def __init__(self, journey: Journey) -> None:
-        self._journey, self._found, self._base = journey, None, -1
+        self._journey, self._base = journey, -1
+        self._found: Curiosity | None = None
 
     def curiosity(self) -> Curiosity:
         """With the transitions up to the last renewal."""

@@ -26,7 +26,9 @@ class Limits:
         """As a caller of `explore` gives them."""
         given = any(size is not None for size in sizes.values())
         if max_sigma is not None and not given and seconds is None:
-            raise ValueError("max_sigma= is a target that may never be met: give a budget beside it, such as steps=")
+            raise ValueError(
+                "max_sigma= is a target that may never be met: give a budget beside it, such as steps="
+            )
         budget = Budget.of(model, **sizes) if given or seconds is None else None
         if budget is not None and budget.unit == "episodes" and generative:
             raise ValueError("queries of a generative model belong to no episode: use steps= or transitions=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -24,13 +25,15 @@ def query_journey(journey: Journey, candidates: Candidates) -> None:
     """Explore by queries until a limit is reached."""
     if not journey.world.generative:
         raise ValueError(
-            f"{type(journey.world).__name__} cannot be put into any state, which Generative() needs: use Scout()"
+            f"{type(journey.world).__name__} cannot be put into any state, as Generative() needs: use Scout()"
         )
     box = isinstance(journey.spaces.state, Box)
     reachable = box and candidates == "reachable"
     if reachable or journey.model.automatic:  # something must be learnt before one can ask well
         while journey.kept < PILOT:
-            journey.episode(lambda state, h: journey.random_action(), min(journey.horizon, PILOT - journey.kept))
+            journey.episode(
+                lambda state, h: journey.random_action(), min(journey.horizon, PILOT - journey.kept)
+            )
     first_states = journey.first_states
     renewed = Renewed(journey)
     # Without a pooled model every query is made at every step.
@@ -47,7 +50,7 @@ def query_journey(journey: Journey, candidates: Candidates) -> None:
         chosen = _Once(batch)
         for i in range(size):
             for h in steps:
-                journey.query(lambda i=i: chosen.pair(i), h)  # type: ignore[misc]
+                journey.query(functools.partial(chosen.pair, i), h)
             journey.round_done()
 
 
@@ -55,7 +58,8 @@ class _Once:
     """A batch that is computed when its first query is really made."""
 
     def __init__(self, batch: Callable[[], tuple[Any, Any]]) -> None:
-        self._batch, self._found = batch, None
+        self._batch = batch
+        self._found: tuple[Any, Any] | None = None
 
     def pair(self, i: int) -> tuple[Any, Any]:
         if self._found is None:
@@ -64,13 +68,13 @@ class _Once:
         return states[i], actions[i]
 
 
-def _reachable_batch(journey: Journey, renewed: Renewed, first_states: Any, start: int, size: int) -> tuple[Any, Any]:
-    """Of what the model reaches from first states and from states seen, the greatest sigma."""
+def _reachable_batch(
+    journey: Journey, renewed: Renewed, first_states: Any, start: int, size: int
+) -> tuple[Any, Any]:
+    """Of what the model reaches from first states, the greatest sigma."""
     curiosity = renewed.curiosity()
     rng = journey.rng("reach", start)
-    _, _, following, ended = journey.transitions(start)
-    seen = following[~ended]
-    starts = first_states if not len(seen) else np.concatenate([first_states, seen[rng.integers(len(seen), size=20)]])
+    starts = np.repeat(first_states, 2, axis=0)
     state, action = curiosity.reachable(starts, min(journey.horizon, ROLLOUT), POINTS, rng)
     points = curiosity.dynamics.fitted.scaling(journey.spaces.features(state, action))
     chosen, sigma = curiosity.posterior.greedy(points, size)
@@ -88,7 +92,11 @@ def _set_batch(journey: Journey, candidates: tuple[Any, Any], start: int, size: 
     posterior = curious_posterior(fitted, journey.model.automatic)
     if len(state):
         # Without a pooled model all steps have the same points: those of the first one stand for all.
-        own = slice(None) if journey.model.pooled else np.array([row[1] for row in journey.log.rows if row[6]][:start]) == 0
+        own = (
+            slice(None)
+            if journey.model.pooled
+            else np.array([row[1] for row in journey.log.rows if row[6]][:start]) == 0
+        )
         posterior.extend(fitted.scaling(journey.spaces.features(state[own], action[own])))
     states, actions = candidates
     points = fitted.scaling(journey.spaces.features(states, actions))

@@ -58,7 +58,7 @@ def target_walk(journey: Journey, beta: float, fresh: bool, empty: str) -> None:
 
 
 def optimistic_walk(journey: Journey, beta: float, empty: str) -> None:
-    """Qiu et al.: whole episodes, greedy in Q_h = clip(mean_h[V_{h+1}] + u + u/H, 0, H), u = min(beta sigma_h, H)."""
+    """Qiu et al.: greedy in Q_h = clip(mean_h[V_{h+1}] + u + u/H, 0, H), u = min(beta sigma_h, H)."""
     tracked, H = Tracked(journey), journey.horizon
 
     def optimism(sigma: Any) -> Any:

@@ -112,7 +112,9 @@ class GymnasiumWorld(World):
 
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
         if self._task is None:
-            raise NotImplementedError(f"{self!r} cannot be put into a state: explore it online, with rf.Scout()")
+            raise NotImplementedError(
+                f"{self!r} cannot be put into a state: explore it online, with rf.Scout()"
+            )
         env, following, ended = self._env.unwrapped, [], []
         if getattr(env, "_np_random", None) is None:
             env.reset(seed=int(rng.integers(2**31)))
@@ -169,7 +171,9 @@ class GymnasiumWorld(World):
         middle, half = 0.5 * (low + high), 0.75 * (high - low)
         if (half <= 0.0).any():
             still = self.state.names[int(np.argmin(half))]
-            raise ValueError(f"{still} did not move in {steps} random steps: give its bounds= or leave it out")
+            raise ValueError(
+                f"{still} did not move in {steps} random steps: give its bounds= or leave it out"
+            )
         found = {
             name: (float(middle[i] - half[i]), float(middle[i] + half[i]))
             for i, name in enumerate(self.state.names)
@@ -231,7 +235,9 @@ def _space(space: Any, name: str, role: str) -> Space:
         )
     low, high = (np.asarray(ends, np.float64).reshape(-1) for ends in (space.low, space.high))
     if (low >= high).any():
-        raise ValueError(f"variable {int(np.argmax(low >= high))} of the {role} space is constant: leave it out")
+        raise ValueError(
+            f"variable {int(np.argmax(low >= high))} of the {role} space is constant: leave it out"
+        )
     low, high = np.where(low < -1e30, -np.inf, low), np.where(high > 1e30, np.inf, high)  # float32's largest
     names = (name,) if size == 1 else tuple(f"{name}{i}" for i in range(size))
     return Box(names, tuple(map(float, low)), tuple(map(float, high)), (False,) * size)

@@ -37,7 +37,9 @@ class Box:
         low, high, angles = [], [], []
         for name, bounds in variables.items():
             if not name.isidentifier():
-                raise ValueError(f"a variable's name must be a word, as a formula would write it, got {name!r}")
+                raise ValueError(
+                    f"a variable's name must be a word, as a formula would write it, got {name!r}"
+                )
             angle = isinstance(bounds, str) and bounds == ANGLE
             lowest, highest = (-math.pi, math.pi) if angle else _bounds(name, bounds)
             low.append(lowest)
@@ -120,8 +122,8 @@ class Box:
                 if not (math.isfinite(low) and math.isfinite(high))
             ]
             raise ValueError(
-                f"{what} needs bounds, and {', '.join(open_)} has none: give bounds={{{open_[0]!r}: (low, high)}} "
-                "or pilot=500, which measures them by so many random steps"
+                f"{what} needs bounds, and {', '.join(open_)} has none: give "
+                f"bounds={{{open_[0]!r}: (low, high)}} or pilot=500, which measures them by random steps"
             )
 
 
@@ -137,7 +139,9 @@ class Discrete:
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", count(self.n, "n"))
         if self.coordinates is not None and len(self.coordinates) != self.n:
-            raise ValueError(f"coordinates must be given for each of {self.n} labels, got {len(self.coordinates)}")
+            raise ValueError(
+                f"coordinates must be given for each of {self.n} labels, got {len(self.coordinates)}"
+            )
 
     @property
     def size(self) -> int:
@@ -156,7 +160,9 @@ class Discrete:
         array = np.asarray(values)
         whole = array.astype(np.int64) if array.dtype.kind in "iufb" and np.isfinite(array).all() else None
         if whole is None or array.ndim != 1 or (whole != array).any():
-            raise ValueError(f"{name} must be whole numbers of shape (n,), got {array.dtype} of shape {array.shape}")
+            raise ValueError(
+                f"{name} must be whole numbers of shape (n,), got {array.dtype} of shape {array.shape}"
+            )
         if whole.size and (whole.min() < 0 or whole.max() >= self.n):
             raise ValueError(f"{name} must lie in 0..{self.n - 1}, got {whole.min()}..{whole.max()}")
         return whole
@@ -168,7 +174,11 @@ class Discrete:
     @property
     def groups(self) -> tuple[int, ...]:
         """For each feature, the variable that it belongs to: there is one."""
-        return (0,) * self._places.shape[1]
+        return (0,) * len(self._places[0])
+
+    def wrapped(self, values: Any) -> Any:
+        """Labels as they are."""
+        return values
 
     def variables(self, values: Any) -> dict[str, Any]:
         """The labels (n,) by name."""

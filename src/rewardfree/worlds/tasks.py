@@ -49,7 +49,9 @@ TASKS: dict[tuple[str, str], Task] = {
     ("gymnasium.envs.classic_control.pendulum", "PendulumEnv"): Task(
         Box.of(theta="angle", omega=(-8.0, 8.0)), "torque", _put, _seen("cos theta", "sin theta", "omega")
     ),
-    ("gymnasium.envs.classic_control.mountain_car", "MountainCarEnv"): Task(_CAR, "push", _put, _seen(*_CAR.names)),
+    ("gymnasium.envs.classic_control.mountain_car", "MountainCarEnv"): Task(
+        _CAR, "push", _put, _seen(*_CAR.names)
+    ),
     ("gymnasium.envs.classic_control.continuous_mountain_car", "Continuous_MountainCarEnv"): Task(
         _CAR, "force", _put_car, _seen(*_CAR.names)
     ),

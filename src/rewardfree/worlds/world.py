@@ -28,10 +28,12 @@ class World(ABC):
 
     def start(self, rng: np.random.Generator) -> Any:
         """A first state (d,)."""
-        raise NotImplementedError(f"{type(self).__name__} has no start: give start and sample, or reset and step")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no start: give start and sample, or reset and step"
+        )
 
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """Next states (n,d) of states (n,d) and actions (n,a), labels (n,); and where an episode ends, (n,)."""
+        """Next states (n,d) of states (n,d) and actions (n,a), labels (n,); and which end, (n,)."""
         raise NotImplementedError(f"{type(self).__name__} cannot be put into a state: it has no sample")
 
     @property
@@ -76,7 +78,7 @@ class World(ABC):
 @tabled
 @dataclass(frozen=True)
 class Observation:
-    """Which quantity each column of an observation is: ("cos", "theta"), ("sin", "theta"), ("is", "omega")."""
+    """What each column of an observation is: ("cos", "theta"), ("sin", "theta"), ("is", "omega")."""
 
     columns: tuple[tuple[str, str], ...]
     dtype: str = "float32"
