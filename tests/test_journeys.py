@@ -1,4 +1,4 @@
-"""Exploration of continuous worlds: repeatable, resumable, stoppable at any step, and the textbook's choices."""
+"""Exploration of continuous worlds: repeatable, resumable, stoppable at any step, and by the textbook."""
 
 import os
 import signal
@@ -252,21 +252,42 @@ def test_a_run_of_queries_stops_at_the_first_round_whose_sigma_is_small():
 
 
 def test_a_greedy_run_stops_when_sigma_is_small_wherever_it_could_go():
-    target = 0.3
+    class Endless(Slide):
+        edge = 9.0
 
     def largest(data):
-        scaling, design = data.fitted.scaling, FIXED.design()
+        scaling, design = rf.explore(Slide(), FIXED, SOBOL, steps=2).fitted.scaling, FIXED.design()
         design.extend(scaling(data.spaces.features(data.state, data.action)))
         pairs = data.spaces.every_pair(data.next_state, data.spaces.action.candidates(9))
         return design.std(scaling(data.spaces.features(*pairs))).max()
 
-    first = rf.explore(Slide(), FIXED, rf.GreedyMaxVariance(), episodes=1)
-    data = rf.explore(Slide(), FIXED, rf.GreedyMaxVariance(), steps=2000, max_sigma=target, resume=first)
+    whole = rf.explore(Endless(), FIXED, rf.GreedyMaxVariance(), episodes=15)
+    by_episode = np.array([largest(whole.first(episodes=n)) for n in range(1, 16)])
+    target = float(by_episode[9]) + 1e-9
+    first, stopped = whole.first(episodes=1), 1 + int(np.argmax(by_episode <= target))
+    data = rf.explore(Endless(), FIXED, rf.GreedyMaxVariance(), episodes=15, max_sigma=target, resume=first)
+    assert (data.stopped_by, data.episodes) == ("max_sigma", stopped)
+    assert_same(data, whole, len(data))
+
+
+def test_a_target_is_not_met_before_anything_is_known():
+    data = rf.explore(Slide(), FIXED, rf.GreedyMaxVariance(), steps=9, max_sigma=0.01)
+    assert (data.stopped_by, len(data)) == ("steps", 9)
+
+
+def test_a_state_that_ends_an_episode_does_not_count_for_the_target():
+    class Ending(Slide):
+        """Every episode ends far away at its first step, where nothing can be tried."""
+
+        def sample(self, state, action, h, rng):
+            return np.full((1, 2), 1.0), np.ones(1, bool)
+
+        def start(self, rng):
+            return np.zeros(2)
+
+    first = rf.explore(Ending(), FIXED, rf.GreedyMaxVariance(), episodes=1)
+    data = rf.explore(Ending(), FIXED, rf.GreedyMaxVariance(), episodes=60, max_sigma=0.5, resume=first)
     assert data.stopped_by == "max_sigma"
-    assert largest(data) <= target
-    earlier = rf.explore(Slide(), FIXED, rf.GreedyMaxVariance(), episodes=data.episodes - 1)
-    assert largest(earlier) > target
-    assert_same(earlier, data, len(earlier))
 
 
 @pytest.mark.parametrize("strategy", [rf.Scout(), rf.Generative(), SOBOL, BOX], ids=repr)
@@ -275,9 +296,6 @@ def test_a_large_target_is_met_once_something_is_known(strategy):
     assert (data.stopped_by, len(data)) == ("max_sigma", PILOT)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="walks.py never offers sigma in these strategies: max_sigma is ignored"
-)
 @pytest.mark.parametrize("strategy", [rf.Uniform(), rf.Online(0.5), rf.Qiu(0.5)], ids=repr)
 def test_every_strategy_minds_the_target(strategy):
     try:
@@ -299,14 +317,20 @@ def test_times_of_renewal():
 @pytest.mark.parametrize("happens", [interrupt, terminate])
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_what_was_collected_before_an_interruption_is_kept(strategy, happens):
-    k, before = 65, signal.getsignal(signal.SIGTERM)
-    whole = rf.explore(Slide(), FIXED, strategy, steps=80)
-    data = rf.explore(Stopped(k + 1, happens), FIXED, strategy, steps=80)
+    def own(*_):
+        pytest.fail("SIGTERM went past the library")
+
+    k, whole = 65, rf.explore(Slide(), FIXED, strategy, steps=80)
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        data = rf.explore(Stopped(k + 1, happens), FIXED, strategy, steps=80)
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert (data.stopped_by, len(data)) == ("interrupted", k)
     assert_same(data, whole, k)
     assert data.fitted is None
     assert_same(rf.explore(Slide(), FIXED, strategy, steps=80, resume=data), whole)
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_interruption_before_the_first_step_goes_through():
@@ -320,9 +344,6 @@ def test_interrupted_data_can_be_written_and_read(tmp_path):
     assert rf.load(tmp_path / "data.npz").stopped_by == "interrupted"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Journey.run fits the final kernel outside of its try: Ctrl-C loses all"
-)
 def test_an_interruption_while_the_last_kernel_is_fitted_keeps_the_data(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -356,7 +377,6 @@ def test_what_is_no_state_is_a_failure_of_the_world(strategy, state):
         rf.explore(Wrong(), FIXED, strategy, steps=5)
 
 
-@pytest.mark.xfail(strict=True, reason="the final fit of Journey._collected raises, and the steps are lost")
 def test_a_world_that_never_moves_leaves_its_steps():
     class Still(Slide):
         def sample(self, state, action, h, rng):
@@ -371,7 +391,6 @@ def test_a_world_that_never_moves_leaves_its_steps():
         pytest.fail(f"20 steps were lost: {error}")
 
 
-@pytest.mark.xfail(strict=True, reason="need_bounds speaks in the final fit only, when all steps are made")
 def test_a_fixed_kernel_without_bounds_is_refused_before_anything_is_played():
     class Open(Slide):
         state = rf.Box.of(x=None, v=(-1.0, 1.0))
@@ -615,25 +634,18 @@ def test_a_run_may_not_be_resumed_as_another():
         rf.explore(Slide(), FIXED, rf.Uniform(), steps=20, resume="data.npz")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="explore compares spaces only: a horizon of its own relabels the episodes"
-)
 def test_a_run_may_not_be_resumed_with_another_horizon():
     data = rf.explore(pendulum(8), FIXED, rf.Uniform(), steps=20)
     with pytest.raises(ValueError, match="resume must come from the same"):
         rf.explore(pendulum(5), FIXED, rf.Uniform(), steps=30, resume=data)
 
 
-@pytest.mark.xfail(strict=True, reason="explore compares spaces only: other physics are mixed into the data")
 def test_a_run_may_not_be_resumed_in_a_world_made_otherwise():
     data = rf.explore(pendulum(8), FIXED, rf.Uniform(), steps=24)
     with pytest.raises(ValueError, match="resume must come from the same"):
         rf.explore(pendulum(8, g=3.0), FIXED, rf.Uniform(), steps=30, resume=data)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_reachable_batch renews by journey.kept, which has grown since its round began"
-)
 def test_reachable_queries_of_each_step_go_on_alike_in_the_middle_of_a_round():
     model = rf.Model(rf.AutoKernel())
     whole = rf.explore(pendulum(20), model, rf.Generative(), steps=120)
@@ -641,7 +653,6 @@ def test_reachable_queries_of_each_step_go_on_alike_in_the_middle_of_a_round():
     assert_same(again, whole)
 
 
-@pytest.mark.xfail(strict=True, reason="Journey.first_states adds what it asked only if nothing was recorded")
 def test_first_states_are_those_of_the_whole_run_also_when_the_pilot_was_interrupted():
     whole = rf.explore(Slide(), AUTO, rf.Generative(), steps=60)
     part = rf.explore(Slide(), AUTO, rf.Generative(), steps=30)
@@ -649,19 +660,16 @@ def test_first_states_are_those_of_the_whole_run_also_when_the_pilot_was_interru
     np.testing.assert_array_equal(again.starts, whole.starts)
 
 
-@pytest.mark.xfail(strict=True, reason="Experience._whole_episodes expects `horizon` steps of every episode")
 def test_the_first_episodes_of_an_online_run_can_be_cut_out():
     data = rf.explore(pendulum(4), FIXED, rf.Online(0.5), episodes=3)
     assert_same(data.first(episodes=3), data)
 
 
-@pytest.mark.xfail(strict=True, reason="Record._rows leaves starts of later episodes in")
 def test_a_run_that_is_cut_has_the_first_states_of_one_that_stopped_there():
     whole, part = (rf.explore(Slide(), FIXED, rf.Uniform(), steps=steps) for steps in (60, 20))
     np.testing.assert_array_equal(whole.first(steps=20).starts, part.starts)
 
 
-@pytest.mark.xfail(strict=True, reason='walks.py and queries.py never draw: ties="random" does nothing')
 def test_random_ties_are_random_or_refused():
     world = Enumerated(small_world(start=2))
     try:
@@ -719,7 +727,7 @@ def test_scout_needs_a_pooled_model_and_real_states():
     ):
         rf.explore(world, PER_STEP, rf.Scout(), steps=10)
     assert world.calls == 0
-    with pytest.raises(ValueError, match="dynamics of labels cannot be regressed"):
+    with pytest.raises(ValueError, match="E needs up to 4 real state variables, got s"):
         rf.explore(Enumerated(small_world()), FIXED, rf.Scout(), steps=PILOT + 1)
 
 

@@ -47,7 +47,11 @@ class AutoKernel:
     most: int = 600
 
     def __post_init__(self) -> None:
-        if not self.families or set(self.families) - set(FAMILIES):
+        if (
+            not isinstance(self.families, (tuple, list))
+            or not self.families
+            or set(self.families) - set(FAMILIES)
+        ):
             raise ValueError(f"families must be some of {FAMILIES}, got {self.families!r}")
         object.__setattr__(self, "families", tuple(map(float, self.families)))
         object.__setattr__(self, "most", count(self.most, "most", at_least=10))

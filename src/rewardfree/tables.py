@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 _KNOWN: dict[str, type] = {}
@@ -20,6 +22,8 @@ def tabled(cls: type[T]) -> type[T]:
 
 def table_of(value: Any) -> Any:
     """A value as something JSON can hold."""
+    if isinstance(value, np.generic):
+        return table_of(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rewardfree.arrays import count
 from rewardfree.autokernel import AutoKernel
 from rewardfree.data.record import Record
 from rewardfree.data.stored import read_record, write_record
@@ -72,7 +73,7 @@ class Experience(Record):
             found = about.pop("found")
             fitted = None if found is None else Fitted(found, Scaling(arrays["centre"], arrays["scale"]))
             return cls(**about, **columns, starts=arrays["starts"], fitted=fitted)._checked()
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} does not hold an experience: {error}") from error
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -97,7 +98,11 @@ class Experience(Record):
         """
         found = read_columns(path, state, action, tuple(angles))
         first = np.flatnonzero(found.pop("first"))
-        length = int(found["h"].max(initial=0)) + 1 if horizon is None else horizon
+        length = int(found["h"].max(initial=0)) + 1 if horizon is None else count(horizon, "horizon")
+        if found["h"].max(initial=0) >= length:
+            raise ValueError(
+                f"{path} has steps beyond the horizon of {length}: h goes up to {found['h'].max()}"
+            )
         about: dict[str, Any] = {"horizon": length, "strategy": None, "seed": 0, "stopped_by": "csv"}
         own = Model(AutoKernel(), pooled=True, centred=True) if model is None else model
         return cls(model=own, starts=found["state"][first], **about, **found)._checked()
@@ -110,13 +115,17 @@ class Experience(Record):
 
     def _rows(self, end: int, stopped_by: str) -> Self:
         shorter = super()._rows(end, stopped_by)
-        return replace(shorter, fitted=None)  # what was found from all of them says too much
+        # First states of episodes come in their order, and what was asked of a simulator when queries begin.
+        asked = bool((shorter.episode < 0).any())
+        starts = self.starts if asked else self.starts[: shorter.episodes]
+        return replace(shorter, starts=starts, fitted=None)  # which was found from all of them
 
     def _whole_episodes(self) -> int:
         """The last one counts if the system ended or its time was over."""
         if not len(self):
             return 0
         over = bool(self.terminated[-1]) or int(self.h[-1]) + 1 >= self.horizon
+        over = over or self.stopped_by == "episodes"
         return self.episodes - int(not over)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 NEXT = "next_"
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def write_columns(path: str | os.PathLike[str], data: Experience) -> None:
@@ -25,7 +27,8 @@ def write_columns(path: str | os.PathLike[str], data: Experience) -> None:
     spaces = data.spaces
     after = [NEXT + name for name in spaces.state.names]
     parts = [data.state, data.action, data.next_state]
-    variables = [part.reshape(len(data), -1) for part in parts]
+    sizes = (spaces.state.size, spaces.action.size, spaces.state.size)
+    variables = [part.reshape(len(data), size) for part, size in zip(parts, sizes, strict=True)]
     with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(
@@ -42,12 +45,28 @@ def read_columns(
 ) -> dict[str, Any]:
     """The columns of an `Experience` from a CSV file, its spaces, and which rows are an episode's first."""
     table = _numbers(Path(path))
+    if "reward" in table:
+        raise ValueError(f"{path} has a column reward: data here have none, take it out")
     names = [name for name in table if NEXT + name in table]
+    alone = [name.removeprefix(NEXT) for name in table if name.startswith(NEXT)]
+    alone = [name for name in alone if name not in table]
+    if alone:
+        raise ValueError(f"{path} has {NEXT}{alone[0]} without {alone[0]}")
+    if state is not None:
+        missing = sorted(set(state.names) - set(names))
+        if missing:
+            raise ValueError(f"{path} lacks {missing[0]} or {NEXT}{missing[0]}")
+        names = list(state.names)
     if not names:
         raise ValueError(
             f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}"
         )
     others = [name for name in table if name not in {*PLACES, *names, *(NEXT + name for name in names)}]
+    if isinstance(action, Box):
+        missing = sorted(set(action.names) - set(others))
+        if missing:
+            raise ValueError(f"{path} lacks the action {', '.join(missing)}")
+        others = list(action.names)
     if not others:
         raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
     if set(angles) - set(names):
@@ -70,20 +89,20 @@ def read_columns(
         "kept": table.get("kept", np.ones(rows)) != 0.0,
     }
     if "episode" in table:
-        episode = table["episode"].astype(np.int64)
+        episode = _whole(path, "episode", table["episode"], -1)
     else:  # a new one begins where a step does not go on from the last
         follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
         episode = np.concatenate([[0], np.cumsum(~follows)])
     first = np.concatenate([[True], episode[1:] != episode[:-1]])
     if "h" in table:
-        h = table["h"].astype(np.int64)
+        h = _whole(path, "h", table["h"], 0)
     else:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
     return {**found, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
 
 
 def _numbers(path: Path) -> dict[str, Any]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:  # some programs put a mark in front
         lines = csv.reader(file)
         try:
             header = [name.strip() for name in next(lines)]
@@ -92,9 +111,11 @@ def _numbers(path: Path) -> dict[str, Any]:
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is no text: {error}") from None
         rows = []
-        for number, line in enumerate(lines, start=2):
+        for number, line in enumerate(_readable(lines, path), start=2):
+            if not line:
+                continue
             try:
-                row = [float(cell) for cell in line]
+                row = [_number(cell) for cell in line]
             except ValueError as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             if len(row) != len(header) or not np.isfinite(row).all():
@@ -126,4 +147,25 @@ def _guessed(names: list[str], values: Any) -> Space:
 
 
 def _as(space: Space, values: Any) -> Any:
-    return values[:, 0].astype(np.int64) if isinstance(space, Discrete) else values
+    """A space's own form of columns (n,k)."""
+    if values.shape[1] != space.size:
+        raise ValueError(f"{', '.join(space.names)} must be {space.size} columns, got {values.shape[1]}")
+    return space.checked(values[:, 0], space.name) if isinstance(space, Discrete) else values
+
+
+def _whole(path: Any, name: str, column: Any, lowest: int) -> Any:
+    if (column != column.round()).any() or column.min() < lowest:
+        raise ValueError(f"{path}: {name} must be whole numbers of at least {lowest}, got {column.min()}")
+    return column.astype(np.int64)
+
+
+def _number(cell: str) -> float:
+    """A cell; True and False as other programs write them."""
+    return _TRUTH[cell.strip().lower()] if cell.strip().lower() in _TRUTH else float(cell)
+
+
+def _readable(lines: Any, path: Path) -> Iterator[list[str]]:
+    try:
+        yield from lines
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no table of numbers: {error}") from None

@@ -16,7 +16,7 @@ from rewardfree.dynamics.transport import Transport
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds.spaces import Box, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.
@@ -31,12 +31,22 @@ SWEEPS, SETTLED = 300, 1e-3
 LONGEST, CURIOUS_RIDGE = 5.0, 1e-4
 
 
+def check_variables(spaces: Spaces) -> None:
+    """Refuse states that no mesh can be laid over."""
+    if not isinstance(spaces.state, Box) or spaces.state.size not in SIDES:
+        raise ValueError(
+            f"E needs up to {max(SIDES)} real state variables, got {', '.join(spaces.state.names)}: "
+            'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
+        )
+
+
 class Curiosity:
     """E = max_a [sigma(s,a) + discount E(s')] through the learnt dynamics, from n transitions."""
 
     def __init__(
         self, spaces: Spaces, model: Model, state: Any, action: Any, following: Any, ended: Any
     ) -> None:
+        check_variables(spaces)
         self.spaces = spaces
         self.dynamics = Dynamics.learn(spaces, model, state, action, following)
         self.is_end = SeenEndings(spaces.state, following, ended)
@@ -52,11 +62,6 @@ class Curiosity:
     @cached_property
     def mesh(self) -> Mesh:
         space = self.dynamics.space
-        if space.size not in SIDES:
-            raise ValueError(
-                f"a mesh of {space.size} state variables is too large (at most {max(SIDES)}): "
-                'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
-            )
         low, high = self._seen.min(axis=0), self._seen.max(axis=0)
         middle, half = 0.5 * (low + high), np.maximum(0.5 * GROWTH * (high - low), 1e-9)
         low, high = np.maximum(middle - half, space.low), np.minimum(middle + half, space.high)

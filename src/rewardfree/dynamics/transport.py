@@ -69,6 +69,7 @@ class Transport:
         """
         moves: Any = self.moves
         points = moves.fitted.scaling(self.spaces.features(state, action))
+        draws = min(draws, len(moves.points))
         _, nearest = self._neighbours.query(points, k=draws)
         found = moves.residuals[nearest]  # (n,k,d)
         found = (found - found.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rewardfree.arrays import check_kind, count
@@ -39,10 +39,10 @@ def explore(
 ) -> Any:
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
-    `samples_per_step` counts kept samples of each step, `transitions` those of a pooled model, `steps` every
-    environment step, a generative query being one. Beside it a continuous world takes `seconds` and a target
-    `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the same total. `device`,
-    `dtype` and `posterior` are for finite worlds.
+    `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
+    kept samples of a pooled model, `steps` all of them, a query being one. A continuous world also takes
+    `seconds` and a target `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the
+    same total. `device`, `dtype` and `posterior` are for finite worlds.
     """
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
@@ -75,21 +75,34 @@ def _journey(
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
     if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
+    if getattr(strategy, "ties", "lowest") != "lowest":
+        raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
     generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
     seed = count(seed, "seed", at_least=0)
     if resume is not None:
         check_kind(resume, Experience, "resume", "what rf.explore returned for this world")
-        asked = (model, strategy, seed, world.spaces)
-        for name, ours, theirs in zip(
-            ("model", "strategy", "seed", "world"), asked,
-            (resume.model, resume.strategy, resume.seed, resume.spaces), strict=True,
-        ):  # fmt: skip
+        asked = (model, strategy, seed, world.spaces, world.horizon, _made(world.provenance))
+        before = (
+            resume.model,
+            resume.strategy,
+            resume.seed,
+            resume.spaces,
+            resume.horizon,
+            _made(resume.provenance),
+        )
+        names = ("model", "strategy", "seed", "world", "horizon", "environment")
+        for name, ours, theirs in zip(names, asked, before, strict=True):
             if ours != theirs:
                 raise ValueError(
                     f"resume must come from the same {name}, got {theirs!r:.200} instead of {ours!r:.200}"
                 )
     return Journey(world, model, strategy, seed, limits, resume).run(progress)
+
+
+def _made(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """How a world was made, but for the name of its class, which is its author's to change."""
+    return {name: value for name, value in provenance.items() if name != "world"}
 
 
 def explore_many(

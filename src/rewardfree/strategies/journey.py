@@ -6,19 +6,21 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
-from rewardfree.data import Experience
+from rewardfree.data import Experience, Fitted
 from rewardfree.dynamics.fitting import fitted_to
 from rewardfree.model import Model
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.limits import Clock, Limits
+from rewardfree.strategies.log import Log
 from rewardfree.streams import stream
+from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds.spaces import Box
 from rewardfree.worlds.world import World, check_declared
 
 #: A world that can be put into any state is also asked where episodes begin, so often.
@@ -35,22 +37,6 @@ class WorldFailed(RuntimeError):
 
 class Over(Exception):
     """A limit is reached."""
-
-
-@dataclass
-class Log:
-    """Rows as they come, one for each environment step."""
-
-    rows: list[tuple[Any, ...]] = field(default_factory=list)  # episode, h, s, a, s', terminated, kept
-    starts: list[Any] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, data: Experience) -> Log:
-        columns = (data.episode, data.h, data.state, data.action, data.next_state, data.terminated, data.kept)
-        return cls(list(zip(*columns, strict=True)), list(data.starts))
-
-    def column(self, i: int, rows: Any = slice(None)) -> Any:
-        return np.array([row[i] for row in self.rows[rows]])
 
 
 class Journey:
@@ -73,6 +59,8 @@ class Journey:
         self.stopped_by = "interrupted"
         self._clock = Clock()
         self._told: Callable[[], None] = lambda: None
+        if not model.automatic:
+            Scaling.of_bounds(self.spaces)  # which a fixed kernel needs: say so before the first step
 
     # What a strategy may do
 
@@ -151,10 +139,11 @@ class Journey:
     @cached_property
     def first_states(self) -> Any:
         """Where episodes begin, (k,d): as seen, and as asked of a world that can be put anywhere."""
-        asked = [self._as_state(self.world.reset(self.rng("starts", i))) for i in range(STARTS)]
-        self.log.starts += (
-            asked[: max(0, STARTS - len(self.log.starts))] if self._recorded.starts == [] else []
-        )
+        try:
+            asked = [self._as_state(self.world.reset(self.rng("starts", i))) for i in range(STARTS)]
+        except Exception as error:
+            self._fail(error)
+        self.log.starts += asked[: max(0, STARTS - len(self.log.starts))]
         return np.array(asked)
 
     # How it is run
@@ -167,45 +156,47 @@ class Journey:
                 f"{self.strategy!r} explores finite worlds only: use Scout(), Generative(), Online(beta), "
                 "Qiu(beta), GreedyMaxVariance() or Uniform()"
             )
+        fitted = None
         with _terminated_as_interrupted(), self._shown(show):
             try:
-                travel(self)
-            except Over:
-                pass
+                self._travelled(travel)
+                fitted = self._fitted()
             except KeyboardInterrupt:
-                if not self.log.rows:
+                if not self.log.rows and not self._recorded.rows:
                     raise
-        return self.data()
+                self.stopped_by = "interrupted"
+                if len(self.log.rows) < len(self._recorded.rows):  # nothing new came: nothing is lost
+                    self.log = self._recorded
+        return self._collected(fitted)
 
-    def data(self) -> Experience:
-        """What was collected so far."""
-        return self._collected(final=self.stopped_by != "interrupted")
+    def _travelled(self, travel: Callable[[Journey], None]) -> None:
+        try:
+            travel(self)
+        except (Over, WorldFailed) as end:
+            if isinstance(end, WorldFailed):
+                raise
+        except Exception as error:
+            if not self.log.rows:  # nothing has begun: a mistake in what was asked
+                raise
+            self._fail(error)
 
-    def _collected(self, final: bool) -> Experience:
-        log, kept = self.log, [row for row in self.log.rows if row[6]]
-        d = () if not hasattr(self.spaces.state, "low") else (self.spaces.state.size,)
-        a = () if not hasattr(self.spaces.action, "low") else (self.spaces.action.size,)
-        kinds: list[Any] = [np.int64, np.int64, None, None, None, bool, bool]
-        columns: list[Any] = []
-        for i, (kind, shape) in enumerate(zip(kinds, ((), (), d, a, d, (), ()), strict=True)):
-            own = kind or (np.float64 if shape else np.int64)
-            column = np.array([row[i] for row in log.rows], own).reshape(len(log.rows), *shape)
-            column.flags.writeable = False
-            columns.append(column)
-        fitted = None
-        if final and len(kept) > 1:
-            arrays = self.transitions()
-            fitted = fitted_to(self.spaces, self.model, *arrays[:3])
-        names = ("episode", "h", "state", "action", "next_state", "terminated", "kept")
-        starts = log.starts if len(log.starts) >= len(self._recorded.starts) else self._recorded.starts
+    def _fitted(self) -> Fitted | None:
+        """Kernel and ridge of all that was kept; None where states never change: nothing to fit."""
+        arrays = self.transitions()
+        if len(arrays[0]) < 2:
+            return None
+        with suppress(ValueError):
+            return fitted_to(self.spaces, self.model, *arrays[:3])
+        return None
+
+    def _collected(self, fitted: Fitted | None = None) -> Experience:
         return Experience(
             spaces=self.spaces,
             horizon=self.horizon,
             model=self.model,
             strategy=self.strategy,
             seed=self.seed,
-            **dict(zip(names, columns, strict=True)),
-            starts=np.array(starts).reshape(len(starts), *d),
+            **self.log.columns(self.spaces),
             observation=self.world.observation,
             provenance=dict(self.world.provenance),
             stopped_by=self.stopped_by,
@@ -255,7 +246,10 @@ class Journey:
         if getattr(self, "_at", None) == (number, h):
             return self.world
         played = [row for row in self.log.rows if row[0] == number]
-        now = self._as_state(self.world.reset(self.rng("episode", number)))
+        try:
+            now = self._as_state(self.world.reset(self.rng("episode", number)))
+        except Exception as error:
+            self._fail(error)
         for row in played:
             if not np.array_equal(now, row[2]):
                 return None
@@ -275,7 +269,7 @@ class Journey:
     def _as_state(self, state: Any) -> Any:
         space = self.spaces.state
         array = np.asarray(state)
-        if hasattr(space, "low"):
+        if isinstance(space, Box):
             if array.shape != (space.size,) or not np.isfinite(array.astype(np.float64)).all():
                 raise ValueError(
                     f"a state must be {space.size} finite numbers ({', '.join(space.names)}), got {array}"
@@ -286,7 +280,7 @@ class Journey:
     def _fail(self, error: Exception) -> NoReturn:
         self.stopped_by = "error"
         raise WorldFailed(
-            f"the world failed at step {len(self.log.rows)}: {error!r}", self._collected(final=False)
+            f"the world failed at step {len(self.log.rows)}: {error!r}", self._collected()
         ) from error
 
     @contextmanager

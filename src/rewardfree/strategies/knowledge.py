@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +80,15 @@ class Tracked:
 
     def largest_sigma(self) -> float:
         """Over every action at the next states seen."""
+        if not self.ready(self.kept):
+            return math.inf
         observed = self.observed()
-        largest = 0.0
+        largest = -math.inf
         for h in range(len(observed.designs)):
-            if observed.count(h):
-                largest = max(largest, float(observed.at_following(h, h)[1].max()))
+            if observed.count(h) == 0:
+                return math.inf  # nothing is known of this step
+            _, sigma, ended = observed.at_following(h, h)
+            largest = max(largest, float(sigma[:, ~ended].max(initial=0.0)))
         return largest
 
 
@@ -94,10 +99,10 @@ class Renewed:
         self._journey, self._base = journey, -1
         self._found: Curiosity | None = None
 
-    def curiosity(self) -> Curiosity:
-        """With the transitions up to the last renewal."""
+    def curiosity(self, kept: int | None = None) -> Curiosity:
+        """With the transitions up to the last renewal before so many were kept, by default all of them."""
         journey = self._journey
-        base = refitted_at(journey.kept)
+        base = refitted_at(journey.kept if kept is None else kept)
         if self._found is None or base != self._base:
             arrays: Any = journey.transitions(base)
             self._found, self._base = Curiosity(journey.spaces, quick(journey.model), *arrays), base

@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.stats import qmc
 
-from rewardfree.dynamics.curiosity import curious_posterior
+from rewardfree.dynamics.curiosity import check_variables, curious_posterior
 from rewardfree.dynamics.fitting import fitted_to
 from rewardfree.strategies.journey import Journey
-from rewardfree.strategies.knowledge import PILOT, Renewed, next_refit, quick
+from rewardfree.strategies.knowledge import PILOT, Renewed, next_refit, quick, refitted_at
 from rewardfree.worlds.spaces import Box, Discrete, Space
 
 Candidates: TypeAlias = Literal["reachable", "sobol", "box"]
@@ -29,6 +29,10 @@ def query_journey(journey: Journey, candidates: Candidates) -> None:
         )
     box = isinstance(journey.spaces.state, Box)
     reachable = box and candidates == "reachable"
+    if reachable:
+        check_variables(journey.spaces)
+    elif isinstance(journey.spaces.state, Box):
+        journey.spaces.state.need_bounds(f'Generative(candidates="{candidates}")')
     if reachable or journey.model.automatic:  # something must be learnt before one can ask well
         while journey.kept < PILOT:
             journey.episode(
@@ -72,12 +76,18 @@ def _reachable_batch(
     journey: Journey, renewed: Renewed, first_states: Any, start: int, size: int
 ) -> tuple[Any, Any]:
     """Of what the model reaches from first states, the greatest sigma."""
-    curiosity = renewed.curiosity()
+    curiosity = renewed.curiosity(start)
     rng = journey.rng("reach", start)
     starts = np.repeat(first_states, 2, axis=0)
     state, action = curiosity.reachable(starts, min(journey.horizon, ROLLOUT), POINTS, rng)
     points = curiosity.dynamics.fitted.scaling(journey.spaces.features(state, action))
-    chosen, sigma = curiosity.posterior.greedy(points, size)
+    posterior = curiosity.posterior
+    asked = refitted_at(start)
+    if asked < start:  # what was asked since then, where every round is a batch of its own
+        posterior = curious_posterior(curiosity.dynamics.fitted, journey.model.automatic)
+        states, actions, _, _ = journey.transitions(start)
+        posterior.extend(curiosity.dynamics.fitted.scaling(journey.spaces.features(states, actions)))
+    chosen, sigma = posterior.greedy(points, size)
     journey.know_sigma(lambda: float(sigma[0]))
     return state[chosen], action[chosen]
 
@@ -113,7 +123,6 @@ def _fixed_set(journey: Journey, candidates: Candidates, start: int) -> tuple[An
         return np.repeat(np.arange(spaces.state.n), len(actions)), np.tile(
             actions, (spaces.state.n,) + (1,) * (actions.ndim - 1)
         )
-    spaces.state.need_bounds(f'Generative(candidates="{candidates}")')
     size = sum(space.size for space in (spaces.state, spaces.action))
     if candidates == "sobol":
         unit = qmc.Sobol(size, scramble=True, rng=journey.rng("sobol")).random(POINTS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.dynamics.curiosity import EPSILONS
+from rewardfree.dynamics.curiosity import EPSILONS, check_variables
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.knowledge import PILOT, Renewed, refitted_at
 from rewardfree.tables import tabled
@@ -27,6 +27,7 @@ class Scout:
     def travel(self, journey: Journey) -> None:
         if not journey.model.pooled:
             raise ValueError("Scout plans with one model for all steps: use Model(..., pooled=True)")
+        check_variables(journey.spaces)
         renewed = Renewed(journey)
 
         def choose(state: Any, h: int) -> Any:

@@ -16,7 +16,9 @@ from rewardfree.ties import argmax_tied
 
 def random_walk(journey: Journey) -> None:
     """Uniformly random actions."""
+    tracked = Tracked(journey)
     while True:
+        journey.know_sigma(tracked.largest_sigma)
         journey.episode(lambda state, h: journey.random_action())
         journey.round_done()
 
@@ -29,8 +31,6 @@ def greedy_walk(journey: Journey, empty: str) -> None:
         if not tracked.ready(journey.kept):
             return journey.random_action()
         observed = tracked.observed()
-        if h == 0:
-            journey.know_sigma(tracked.largest_sigma)
         if empty == "zero" and observed.count(h) == 0:
             return observed.actions[0]
         states, actions = observed.spaces.every_pair(state[None], observed.actions)
@@ -38,6 +38,7 @@ def greedy_walk(journey: Journey, empty: str) -> None:
         return observed.actions[int(argmax_tied(sigma))]
 
     while True:
+        journey.know_sigma(tracked.largest_sigma)
         journey.episode(choose)
         journey.round_done()
 
@@ -49,6 +50,7 @@ def target_walk(journey: Journey, beta: float, fresh: bool, empty: str) -> None:
     """
     tracked, H = Tracked(journey), journey.horizon
     while True:
+        journey.know_sigma(tracked.largest_sigma)
         known = _Lazy(tracked, H, lambda sigma: beta * sigma, empty)
         for target in range(H):
             if fresh:
@@ -65,6 +67,7 @@ def optimistic_walk(journey: Journey, beta: float, empty: str) -> None:
         return clip(beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
 
     while True:
+        journey.know_sigma(tracked.largest_sigma)
         known = _Lazy(tracked, H, optimism, empty)
         journey.episode(_chooser(journey, known, H - 1))
         journey.round_done()

@@ -42,7 +42,7 @@ def from_gymnasium(
         name = env
         try:
             made = gymnasium.make(env, **options)
-        except gymnasium.error.Error as error:
+        except (gymnasium.error.Error, ImportError, TypeError) as error:
             raise ValueError(f"there is no environment {env!r} to be made: {error}") from None
     elif options:
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
@@ -53,6 +53,10 @@ def from_gymnasium(
         raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
     limit = count(limit, "horizon")
     if _is_table(made):
+        if bounds or pilot is not None:
+            raise ValueError(
+                "bounds= and pilot= are for real variables, and this environment has labels only"
+            )
         return _finite(made.unwrapped, limit)
     return GymnasiumWorld(made, name, dict(options), limit, dict(bounds or {}), pilot)
 
@@ -72,12 +76,17 @@ class GymnasiumWorld(World):
         self._env, self._name, self._options, self.horizon = env, name, options, horizon
         plain = type(env.unwrapped)
         self._task: Task | None = TASKS.get((plain.__module__, plain.__name__)) if _is_plain(env) else None
-        self.action = _space(env.action_space, self._task.action if self._task else "action", "action")
-        if isinstance(self.action, Box):
-            self.action.need_bounds("an action")
+        action = _space(env.action_space, self._task.action if self._task else "action", "action")
         state = self._task.state if self._task else _space(env.observation_space, "s", "observation")
+        unknown = sorted(set(bounds) - {*state.names, *action.names})
+        if unknown:
+            known = ", ".join((*state.names, *action.names))
+            raise ValueError(f"bounds names {', '.join(unknown)}, and there is {known}")
         self.observation = self._task.observation if self._task else None
         self.state: Space = _with_bounds(state, bounds)
+        self.action: Space = _with_bounds(action, bounds)
+        if isinstance(self.action, Box):
+            self.action.need_bounds("an action")
         self.pilot_steps = 0
         if pilot is not None:
             self.state = self._measured(count(pilot, "pilot"))
@@ -159,13 +168,14 @@ class GymnasiumWorld(World):
         if not isinstance(self.state, Box):
             return self.state
         rng = np.random.default_rng(0)
-        seen, state = [], self.reset(rng)
-        self._env.action_space.seed(0)
+        seen, state, h = [], self.reset(rng), 0
+        candidates = self.action.candidates(9)
         for _ in range(steps):
             seen.append(state)
-            state, terminated, truncated = self.step(self._drawn())
-            if terminated or truncated:
-                state = self.reset(rng)
+            state, terminated, truncated = self.step(candidates[rng.integers(len(candidates))])
+            h += 1
+            if terminated or truncated or h == self.horizon:
+                state, h = self.reset(rng), 0
         self.pilot_steps = steps
         low, high = np.min(seen, axis=0), np.max(seen, axis=0)
         middle, half = 0.5 * (low + high), 0.75 * (high - low)
@@ -181,12 +191,6 @@ class GymnasiumWorld(World):
         }
         return _with_bounds(self.state, found)
 
-    def _drawn(self) -> Any:
-        drawn = self._env.action_space.sample()
-        if isinstance(self.action, Discrete):
-            return int(drawn) - int(self._env.action_space.start)
-        return np.asarray(drawn, np.float64).reshape(-1)
-
 
 def _is_plain(env: Any) -> bool:
     """Whether only wrappers that change nothing lie round the environment."""
@@ -199,8 +203,8 @@ def _is_plain(env: Any) -> bool:
 
 def _is_table(env: Any) -> bool:
     """Whether it is one of Gymnasium's toy-text environments, which carry their transition law."""
-    law = getattr(env.unwrapped, "P", None)
-    return type(env.unwrapped).__module__.startswith("gymnasium.envs.toy_text") and isinstance(law, dict)
+    law, module = getattr(env.unwrapped, "P", None), type(env.unwrapped).__module__
+    return _is_plain(env) and module.startswith("gymnasium.envs.toy_text") and isinstance(law, dict)
 
 
 def _finite(env: Any, horizon: int) -> FiniteWorld:
@@ -244,14 +248,17 @@ def _space(space: Any, name: str, role: str) -> Space:
 
 
 def _with_bounds(space: Space, bounds: Mapping[str, Any]) -> Space:
-    """`space` with the bounds of some variables replaced."""
-    if not bounds:
+    """`space` with the bounds of those of its variables replaced that are named."""
+    own = {name: ends for name, ends in bounds.items() if name in space.names}
+    if not own:
         return space
-    if not isinstance(space, Box) or set(bounds) - set(space.names):
-        unknown = sorted(set(bounds) - set(space.names))
-        raise ValueError(f"bounds names {', '.join(unknown)}, and there is {', '.join(space.names)}")
+    if not isinstance(space, Box):
+        raise ValueError(f"{space.name} has labels, and no bounds")
+    for name, angle in zip(space.names, space.angles, strict=True):
+        if angle and name in own:
+            raise ValueError(f"{name} is an angle and goes all the way round: it takes no bounds")
     variables: dict[str, Any] = {
-        name: "angle" if angle else bounds.get(name, (low, high))
+        name: "angle" if angle else own.get(name, (low, high))
         for name, low, high, angle in zip(space.names, space.low, space.high, space.angles, strict=True)
     }
     return Box.of(**variables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from rewardfree.tables import tabled
 
 #: Declares a variable that wraps around: 3.1 and -3.1 radians are neighbours.
 ANGLE = "angle"
+#: What formulas and tables of data call something else.
+RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
 
 @tabled
@@ -36,16 +39,20 @@ class Box:
             raise ValueError("a Box must have at least one variable, such as x=(-1, 1)")
         low, high, angles = [], [], []
         for name, bounds in variables.items():
-            if not name.isidentifier():
-                raise ValueError(
-                    f"a variable's name must be a word, as a formula would write it, got {name!r}"
-                )
             angle = isinstance(bounds, str) and bounds == ANGLE
             lowest, highest = (-math.pi, math.pi) if angle else _bounds(name, bounds)
             low.append(lowest)
             high.append(highest)
             angles.append(angle)
         return cls(tuple(variables), tuple(low), tuple(high), tuple(angles))
+
+    def __post_init__(self) -> None:
+        if not self.names or not len(self.names) == len(self.low) == len(self.high) == len(self.angles):
+            raise ValueError(f"a Box must have a low, a high and an angle for each name, got {self!r}")
+        for name, low, high in zip(self.names, self.low, self.high, strict=True):
+            check_name(name)
+            if not low < high:
+                raise ValueError(f"{name} must have low < high, got ({low}, {high}): leave out a constant")
 
     @property
     def size(self) -> int:
@@ -138,7 +145,16 @@ class Discrete:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", count(self.n, "n"))
-        if self.coordinates is not None and len(self.coordinates) != self.n:
+        check_name(self.name)
+        if self.coordinates is None:
+            return
+        places = tuple(tuple(float(each) for each in np.atleast_1d(place)) for place in self.coordinates)
+        object.__setattr__(self, "coordinates", places)
+        if len({len(place) for place in places}) > 1 or not np.isfinite(np.concatenate(places)).all():
+            raise ValueError(
+                f"coordinates must be as many finite numbers for each label, got {places!r:.200}"
+            )
+        if len(places) != self.n:
             raise ValueError(
                 f"coordinates must be given for each of {self.n} labels, got {len(self.coordinates)}"
             )
@@ -200,6 +216,15 @@ class Spaces:
     state: Space
     action: Space
 
+    def __post_init__(self) -> None:
+        names = [*self.names, *RESERVED]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"every variable must have a name of its own, beside {', '.join(RESERVED)}, got "
+                f"{', '.join(twice)} twice: the second argument of a Discrete is its name, as in Discrete(6, 's')"
+            )
+
     def features(self, state: Any, action: Any) -> Any:
         """What a kernel sees of states (n,d) and actions, (n,f), before scaling."""
         return np.concatenate([self.state.features(state), self.action.features(action)], axis=1)
@@ -230,6 +255,12 @@ class Spaces:
         return repeated, np.repeat(actions, len(states), axis=0)
 
 
+def check_name(name: Any) -> None:
+    """Refuse a variable's name that a formula could not write."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"a variable's name must be a word, as a formula would write it, got {name!r}")
+
+
 def wrap(values: Any) -> Any:
     """Angles in [-pi, pi)."""
     turned = np.mod(np.asarray(values) + math.pi, 2.0 * math.pi) - math.pi
@@ -240,9 +271,9 @@ def _bounds(name: str, bounds: Any) -> tuple[float, float]:
     if bounds is None:
         return -math.inf, math.inf
     try:
+        if isinstance(bounds, str):
+            raise TypeError
         low, high = (float(each) for each in bounds)
     except (TypeError, ValueError):
         raise ValueError(f'{name} must be "angle", (low, high) or None, got {bounds!r}') from None
-    if not low < high:
-        raise ValueError(f"{name} must have low < high, got {bounds!r}: leave a constant variable out")
     return low, high

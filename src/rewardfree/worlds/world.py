@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import count
 from rewardfree.tables import tabled
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
@@ -113,8 +114,9 @@ def check_declared(world: Any) -> None:
                 f"a world must declare {name} as a Box or Discrete, such as {name} = rf.Box.of(x=(-1, 1)), "
                 f"got {getattr(world, name, None)!r}"
             )
-    horizon = getattr(world, "horizon", None)
-    if not isinstance(horizon, int) or horizon < 1:
-        raise ValueError(f"a world must declare horizon, the steps of an episode, got {horizon!r}")
-    if type(world).reset is World.reset and type(world).start is World.start:
-        raise ValueError(f"{type(world).__name__} must give start and sample, or reset and step")
+    count(getattr(world, "horizon", None), "a world's horizon, the steps of an episode,")
+    own = type(world)
+    simulates = own.start is not World.start and own.sample is not World.sample
+    if not simulates and (own.reset is World.reset or own.step is World.step):
+        raise ValueError(f"{own.__name__} must give start and sample, or reset and step")
+    _ = world.spaces  # whose names must differ

@@ -1,0 +1,43 @@
+"""A plan at work, frame by frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import rewardfree as rf
+from rewardfree.files import written_whole
+from rewardfree.streams import stream
+
+#: A film of more frames is thinned.
+MOST_FRAMES = 300
+
+
+def write_gif(path: Path, env: str, options: dict[str, Any], plan: Any, seed: int) -> int:
+    """Play one episode and write what it looks like; returns the number of frames."""
+    needed = "a film needs pygame and pillow: pip install 'rewardfree[render]'"
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ValueError(needed) from None
+    import gymnasium
+
+    try:
+        world: Any = rf.from_gymnasium(env, **{**options, "render_mode": "rgb_array"})
+        state = world.reset(stream(seed, "rollout", 0))
+        frames = [world.env.render()]
+        for h in range(plan.horizon or world.horizon):
+            state, terminated, cut = world.step(plan.act(state, h))
+            frames.append(world.env.render())
+            if terminated or cut:
+                break
+    except gymnasium.error.DependencyNotInstalled:
+        raise ValueError(needed) from None
+    pause = 1000 // int(world.env.metadata.get("render_fps", 30))
+    every = -(-len(frames) // MOST_FRAMES)
+    images = [Image.fromarray(frame) for frame in frames[::every]]
+    with written_whole(path) as part:
+        images[0].save(
+            part, format="GIF", save_all=True, append_images=images[1:], duration=pause * every, loop=0
+        )
+    return len(images)
