@@ -1,4 +1,4 @@
-"""Plans through learnt dynamics against Riccati's equation, exact dynamic programming, and the world itself."""
+"""Plans through learnt dynamics against Riccati's equation, dynamic programming, and the world itself."""
 
 import gc
 import json
@@ -87,7 +87,7 @@ FALL = "x - 20*(next_x > 1)"
 class Many(rf.World):
     """Five variables that are pushed about."""
 
-    state = rf.Box.of(**{name: (-1.0, 1.0) for name in "abcdf"})
+    state = rf.Box.of(**dict.fromkeys("abcdf", (-1.0, 1.0)))
     action, horizon = rf.Box.of(u=(-1.0, 1.0)), 4
 
     def start(self, rng):
@@ -697,16 +697,16 @@ def test_a_file_without_one_of_its_arrays_is_refused(tmp_path, name):
 def test_data_are_not_a_plan_and_a_plan_is_not_data(tmp_path):
     explored().save(tmp_path / "data.npz")
     linear_plan().save(tmp_path / "plan.npz")
-    with pytest.raises(ValueError, match="holds data: use rf.load"):
+    with pytest.raises(ValueError, match=r"holds data: use rf.load"):
         rf.load_plan(tmp_path / "data.npz")
-    with pytest.raises(ValueError, match="holds a plan: use rf.load_plan"):
+    with pytest.raises(ValueError, match=r"holds a plan: use rf.load_plan"):
         rf.load(tmp_path / "plan.npz")
 
 
 @pytest.mark.xfail(strict=True, reason="data/loading.py does not list TabulatedPlan")
 def test_a_table_of_a_plan_is_not_data_either(tmp_path):
     function_plan().save(tmp_path / "plan.npz")
-    with pytest.raises(ValueError, match="holds a plan: use rf.load_plan"):
+    with pytest.raises(ValueError, match=r"holds a plan: use rf.load_plan"):
         rf.load(tmp_path / "plan.npz")
 
 
@@ -778,7 +778,7 @@ def test_what_was_computed_goes_with_its_data():
 def test_up_to_four_variables_are_planned_on_a_mesh_and_more_by_regression():
     few = rf.plan(explored(), QUADRATIC)
     assert type(few) is rf.MeshPlan and repr(few).startswith("MeshPlan(DynamicsPlanner(")
-    many = rf.plan(explored(Many, 40), "-a**2", horizon=3)
+    many = rf.plan(explored(Many, 40, rf.Uniform()), "-a**2", horizon=3)
     assert type(many) is rf.FittedPlan and repr(many) == "FittedPlan(Mean(ties='lowest'), horizon 3)"
     per_step = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
     assert type(rf.plan(explored(), QUADRATIC, model=per_step)) is rf.FittedPlan
@@ -789,7 +789,7 @@ def test_up_to_four_variables_are_planned_on_a_mesh_and_more_by_regression():
 
 def test_five_variables_are_too_many_for_a_mesh():
     with pytest.raises(ValueError, match=r"up to 4 state variables, got 5: use rf.Mean\(\)"):
-        rf.plan(explored(Many, 40), "-a**2", DynamicsPlanner())
+        rf.plan(explored(Many, 40, rf.Uniform()), "-a**2", DynamicsPlanner())
 
 
 def test_a_mesh_of_three_and_four_variables_is_laid_again_where_it_matters(monkeypatch):

@@ -14,6 +14,7 @@ import rewardfree as rf
 from rewardfree.arrays import count
 from rewardfree.cli import demonstration, journeys
 from rewardfree.cli.choices import grid, kernel_named
+from rewardfree.cli.control import control
 from rewardfree.cli.coverage import measured_coverage
 from rewardfree.cli.reproduction import Job, perform, redraw
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
@@ -113,7 +114,7 @@ def query_plan(
 @app.command()
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help="figure1, functions, betas, repeats, table or all.")
+        str, typer.Argument(help="figure1, functions, betas, repeats, table, all of these, or control.")
     ] = "figure1",
     preset: Annotated[str, typer.Option(help="published, or literal: as the text says.")] = "published",
     runs: Annotated[
@@ -135,8 +136,14 @@ def reproduce(
     `figure1`: gaps of four algorithms on three kernels. `functions`: Figures 2-4, the worlds. `betas`:
     Figures 5-7. `repeats`: Figures 8-10, on other draws. `table`: Table 1, and our gaps beside the authors'.
 
+    `control` is beyond the paper: five Gymnasium tasks, explored once without a reward, planned for several.
+
     Examples: `rewardfree reproduce figure1`, `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
     """
+    if what == "control":
+        for line in control(out, runs, jobs, seed, quick):
+            typer.echo(line)
+        return
     names = tuple(name.strip() for name in kernels.split(",") if name.strip())
     wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick)
     for line in perform(what, Job(wanted, out, jobs)):

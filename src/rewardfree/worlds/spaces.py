@@ -222,7 +222,7 @@ class Spaces:
         if twice:
             raise ValueError(
                 f"every variable must have a name of its own, beside {', '.join(RESERVED)}, got "
-                f"{', '.join(twice)} twice: the second argument of a Discrete is its name, as in Discrete(6, 's')"
+                f"{', '.join(twice)} twice: the second argument of a Discrete is its name"
             )
 
     def features(self, state: Any, action: Any) -> Any:

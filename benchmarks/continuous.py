@@ -1,0 +1,113 @@
+"""How exploring and planning on real states grow with the number of transitions, and what they take.
+
+Run it alone: `python benchmarks/continuous.py` takes about ten minutes on one core.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+import numpy as np
+
+import rewardfree as rf
+from table import Row, show
+
+MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
+STATE, ENDS = np.array([1.0, 0.0]), "position >= 0.45 and velocity >= 0"
+REWARD = "-(theta**2 + 0.1*omega**2 + 0.001*torque**2)"
+
+
+def seconds(work):
+    """CPU seconds of this process, and what the work returned."""
+    started = time.process_time()
+    found = work()
+    return time.process_time() - started, found
+
+
+def growth(sizes) -> list[Row]:
+    """Scout and Generative on Pendulum, and a plan from each size of data; a second reward; one action."""
+    world = rf.from_gymnasium("Pendulum-v1")
+    rows, plans = [], []
+    for strategy in (rf.Generative(), rf.Scout()):
+        times = []
+        for n in sizes:
+            explore = lambda n=n, strategy=strategy: rf.explore(world, MODEL, strategy, transitions=n)  # noqa: E731
+            took, data = seconds(explore)
+            times.append(took)
+            if isinstance(strategy, rf.Generative):
+                first, plan = seconds(lambda data=data: rf.plan(data, REWARD))
+                second, _ = seconds(lambda data=data: rf.plan(data, "-abs(omega - 5)"))
+                act, _ = seconds(lambda plan=plan: [plan.act(STATE, 0) for _ in range(200)])
+                plans.append((first, second, act / 200))
+        name = type(strategy).__name__
+        rows.append(
+            Row(
+                f"explore Pendulum, {name}, n = {_list(sizes)}",
+                _seconds(times),
+                "",
+                _exponent(sizes, times),
+                "",
+            )
+        )
+    first, second, act = (np.array(each) for each in zip(*plans, strict=True))
+    rows.append(Row("plan for a first reward", _seconds(first), "", _exponent(sizes, first), ""))
+    rows.append(
+        Row("plan for a second reward", _seconds(second), "", _exponent(sizes, second), "must below 0.2 s")
+    )
+    rows.append(
+        Row(
+            "one action, depth 1",
+            ", ".join(f"{1e3 * t:.2f}" for t in act) + " ms",
+            "",
+            "",
+            "must below 1 ms at n = 1,000",
+        )
+    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rows.append(
+        Row(f"largest memory of all this, n up to {max(sizes)}", f"{peak:.2f} GB", "", "", "must below 4 GB")
+    )
+    return rows
+
+
+def second_rewards() -> list[Row]:
+    """A second reward on the two-dimensional tasks, from 1,000 transitions."""
+    rewards = {
+        "MountainCar-v0": ("-1", "100*abs(velocity)"),
+        "MountainCarContinuous-v0": ("-force**2", "100*abs(velocity)"),
+    }
+    rows = []
+    for env, (one, other) in rewards.items():
+        data = rf.explore(rf.from_gymnasium(env), MODEL, rf.Generative(), transitions=1000)
+        first, _ = seconds(lambda data=data, one=one: rf.plan(data, one, terminated=ENDS))
+        second, _ = seconds(lambda data=data, other=other: rf.plan(data, other, terminated=ENDS))
+        rows.append(
+            Row(
+                f"{env}, horizon {data.horizon}: a second reward",
+                f"{second:.2f} s",
+                f"the first {first:.2f} s",
+                "",
+                "must below 0.2 s",
+            )
+        )
+    return rows
+
+
+def _exponent(sizes, times) -> str:
+    return f"exponent {np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}"
+
+
+def _seconds(times) -> str:
+    return ", ".join(f"{t:.2f}" for t in times) + " s"
+
+
+def _list(sizes) -> str:
+    return ", ".join(f"{n:,}" for n in sizes)
+
+
+if __name__ == "__main__":
+    sizes = (100, 200) if "--quick" in sys.argv else (250, 500, 1000, 2000, 4000)
+    with rf.one_blas_thread():
+        show([*growth(sizes), *second_rewards()])
