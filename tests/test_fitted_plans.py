@@ -11,6 +11,7 @@ import reference_runs
 import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.data import Experience, Fitted
+from rewardfree.dynamics.observed import Observed
 from rewardfree.worlds.enumerated import Enumerated
 from rewardfree.worlds.scaling import Scaling
 
@@ -160,6 +161,16 @@ def test_per_step_data_say_nothing_of_later_steps():
     _, experience = both(world, PER_STEP)
     with pytest.raises(ValueError, match="only a pooled model can go beyond them"):
         rf.plan(experience, "1", horizon=5)
+
+
+@pytest.mark.xfail(strict=True, reason="plan_many builds the design again for every reward")
+def test_many_rewards_share_one_factorisation(monkeypatch):
+    loads, own = [], Observed.load
+    monkeypatch.setattr(Observed, "load", lambda *args: loads.append(1) or own(*args))
+    _, experience = both(small_world(), POOLED)
+    plans = rf.plan_many(experience, ["0.1*s", "0.2*s", "0.1*a"], rf.Mean())
+    assert len(plans) == 3 and plans[1].value(3) > plans[0].value(3)
+    assert len(loads) == 1
 
 
 # --- real states ---

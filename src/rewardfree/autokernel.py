@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lapack
-from scipy.optimize import minimize
 
 from rewardfree.arrays import count
 from rewardfree.kernels import Kernel, Linear, Matern, SquaredExponential
@@ -102,6 +101,8 @@ class _Likelihood:
 
     def minimised(self, nu: float, start: Any = None) -> Any:
         """The parameters of least loss."""
+        from scipy.optimize import minimize  # here: it would double the time of importing the package
+
         size = len(self.names)
         bounds = [BOUNDS["lengthscale"]] * size + [BOUNDS["weight"], RIDGE]
         if self.ridge is not None:

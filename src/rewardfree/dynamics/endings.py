@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Space
@@ -17,6 +16,8 @@ class SeenEndings:
 
     def __init__(self, space: Space, following: Any, terminated: Any) -> None:
         self.space, self.following, self.terminated = space, following, terminated
+        from scipy.spatial import cKDTree  # here, as in Transport: importing it takes its time
+
         features = space.features(following)
         self._scaling = Scaling.of_data(features)
         self._tree = cKDTree(self._scaling(features)) if terminated.any() else None

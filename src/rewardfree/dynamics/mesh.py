@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +67,8 @@ class Mesh:
 
     def matrix(self, states: Any, share: Any = 1.0) -> Any:
         """Interpolation as a sparse matrix (n,m), its rows multiplied by `share` (n,)."""
+        from scipy.sparse import csr_array
+
         nodes, weights = self.corners(states)
         n, k = nodes.shape
         weights *= np.broadcast_to(share, n)[:, None]

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from rewardfree.dynamics.mesh import Mesh
 from rewardfree.worlds.spaces import Spaces
@@ -77,6 +76,8 @@ class Transport:
 
     @cached_property
     def _neighbours(self) -> Any:
+        from scipy.spatial import cKDTree
+
         moves: Any = self.moves
         return cKDTree(moves.points)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from rewardfree.arrays import check_kind, count, probability
 from rewardfree.rewards import RewardFunction, reward_table
@@ -33,7 +33,7 @@ class Score:
         confidence, n = probability(confidence, "confidence"), len(self.returns)
         if n < 2:
             return -np.inf, np.inf
-        half = float(student.ppf(0.5 + 0.5 * confidence, n - 1)) * float(self.returns.std(ddof=1)) / n**0.5
+        half = float(stdtrit(n - 1, 0.5 + 0.5 * confidence)) * float(self.returns.std(ddof=1)) / n**0.5
         return self.mean - half, self.mean + half
 
     def __repr__(self) -> str:

@@ -38,6 +38,7 @@ class Design:
         self._count = 0
         self._gain = 0.0
         self._prior = 0.0  # the largest k(z,z) seen
+        self._unpacked: Any = None
 
     def __len__(self) -> int:
         return self._count
@@ -63,6 +64,7 @@ class Design:
         with one_blas_thread():
             rows, pivots = self._new_rows(points, prior)
         self._reserve(points)
+        self._unpacked = None
         n = self._count
         for i, row in enumerate(rows, start=n):
             self._packed[_packed_size(i) : _packed_size(i + 1)] = row[: i + 1]
@@ -205,9 +207,11 @@ class Design:
         return trsm(1.0, factor, trsm(1.0, factor, columns, trans_a=1))
 
     def _factor(self) -> Any:
-        """C^T as a square array in column order."""
-        _, _, tpttr = _lapack(self.dtype)
-        return tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
+        """C^T as a square array in column order; kept until a point is added, for who asks many times."""
+        if self._unpacked is None:
+            _, _, tpttr = _lapack(self.dtype)
+            self._unpacked = tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
+        return self._unpacked
 
     def _blocks(self, queries: int) -> Iterator[slice]:
         size = max(1, BLOCK_BYTES // (self.dtype.itemsize * max(1, self._count)))

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.stats import qmc
 
 from rewardfree.dynamics.curiosity import check_variables, curious_posterior
 from rewardfree.dynamics.fitting import fitted_to
@@ -125,6 +124,8 @@ def _fixed_set(journey: Journey, candidates: Candidates, start: int) -> tuple[An
         )
     size = sum(space.size for space in (spaces.state, spaces.action))
     if candidates == "sobol":
+        from scipy.stats import qmc  # which takes longer to import than all the rest
+
         unit = qmc.Sobol(size, scramble=True, rng=journey.rng("sobol")).random(POINTS)
     else:
         unit = journey.rng("box", start).random((POINTS, size))
