@@ -6,6 +6,7 @@ import math
 import re
 import weakref
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from rewardfree.planning import dynamics as dynamics_module
 from rewardfree.planning import values as values_module
 from rewardfree.planning.dynamics import DynamicsPlanner
 from rewardfree.planning.front import default_planner
+from rewardfree.planning.imagined import imagined
 from rewardfree.planning.stored import FILE_VERSION
 from rewardfree.planning.tabulated import TabulatedPlan
 from rewardfree.planning.values import Values, backward
@@ -459,6 +461,67 @@ def test_values_between_two_tables_are_their_mixture(to_go, x, drift):
     assert values.at(np.array([[x]]), to_go)[0] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize(("horizon", "discount"), [(None, 0.9), (300, 0.9), (300, 1.0)])
+def test_values_that_have_settled_are_those_of_every_sweep(horizon, discount):
+    """What has settled to 1e-5 of its range may still be off by that over 1 - discount, or for 300 steps."""
+    plan = linear_plan(f"{QUADRATIC} + 2", horizon=horizon, discount=discount)
+    r = plan.reward(0, *plan.transport.pairs, plan.transport.following)
+    exact = every_sweep(plan.transport, lambda h: r, 300, discount)[-1]
+    off = 1e-5 * np.ptp(exact) * (300 if discount == 1.0 else 10) + 1e-6 * np.abs(exact).max()
+    np.testing.assert_allclose(plan.value(plan.transport.mesh.nodes), exact, rtol=0, atol=off)
+
+
+def bellman_plan(name):
+    if name == "noisy":
+        return cliff_plan()
+    if name == "ends":
+        about = {"horizon": 20, "discount": 1.0, "terminated": "abs(x) >= 3"}
+        return rf.plan(explored(Stairs, 80), CLIMB, **about)
+    return linear_plan(horizon=None, discount=0.9)
+
+
+@pytest.mark.parametrize("name", ["noisy", "ends", "no horizon"])
+def test_values_at_the_nodes_are_the_largest_q(name):
+    """Two roads: products with the matrix of all nodes, and what an action asks of the model."""
+    plan = bellman_plan(name)
+    nodes, table = plan.transport.mesh.nodes, plan.values.tables[0]
+    value = plan.value(nodes)
+    np.testing.assert_allclose(plan.q(nodes, 0).max(axis=0), value, rtol=1e-4, atol=1e-3)
+    if name == "no horizon":
+        np.testing.assert_allclose(table, value, rtol=1e-6)
+
+
+def test_nothing_follows_an_end():
+    q = bellman_plan("ends").q(np.array([[2.75], [-2.75]]), 0)
+    assert q[1, 0] == pytest.approx(9.0) and q[0, 1] == pytest.approx(-1.0)
+
+
+def test_what_is_expected_ends_where_episodes_end_and_counts_as_the_values_do():
+    assert bellman_plan("ends").expected == pytest.approx(4.0)  # six steps from 0.25, and the top
+    plan = bellman_plan("no horizon")
+    starts = dynamics_module._more(explored().starts)
+    assert plan.expected == pytest.approx(plan.value(starts).mean(), abs=0.005)
+    paid = linear_plan(f"{QUADRATIC} + 2", horizon=None, discount=0.9)
+    assert paid.expected == pytest.approx(plan.expected + 20.0, abs=20.0 * 1e-3)
+
+
+def test_what_is_expected_under_noise_is_shaken():
+    """Near an end that costs 20 a plan keeps its distance; unshaken it would gain a walk without falls."""
+    met = imagined(cliff_plan(), np.zeros((200, 1)))
+    again = imagined(cliff_plan(), np.zeros((200, 1)))
+    np.testing.assert_array_equal(met[0], again[0])  # the same every time
+    assert met[0].std() > 0.5
+    moved = met[1][200:400] - met[1][:200]
+    assert moved.std() == pytest.approx(Cliff.shake, rel=0.35)
+
+
+def test_the_plan_with_the_larger_return_is_chosen_and_the_first_of_equals():
+    one, other = (SimpleNamespace(returns=np.array(each)) for each in ([1.0, 2.0, 90.0], [1.0, 3.0]))
+    assert dynamics_module._better(one, other) is other  # from the starts that both were tried from
+    assert dynamics_module._better(other, one) is other
+    assert dynamics_module._better(one, one) is one
+
+
 # --- acting ---
 
 
@@ -544,7 +607,7 @@ def test_a_state_and_an_observation_are_too_much():
 # --- files ---
 
 
-@pytest.fixture(params=["seen ends", "formula", "noisy", "no horizon", "clock", "angles"])
+@pytest.fixture(params=["seen ends", "formula", "noisy", "no horizon", "clock", "angles", "settled", "deep"])
 def stored(request):
     stairs = explored(Stairs, 80)
     return {
@@ -553,6 +616,8 @@ def stored(request):
         "noisy": cliff_plan,
         "no horizon": lambda: linear_plan(horizon=None, discount=0.9),
         "clock": lambda: linear_plan("-(1 + h)*x**2 - 0.1*u**2"),
+        "settled": lambda: linear_plan(f"{QUADRATIC} + 2", horizon=300),
+        "deep": lambda: rf.plan(stairs, CLIMB, DynamicsPlanner(sides=9, depths=(3,)), horizon=20),
         "angles": lambda: rf.plan(
             explored("Pendulum-v1", 60), "-theta**2", DynamicsPlanner(sides=15), horizon=5
         ),
@@ -605,8 +670,15 @@ def test_a_table_of_a_plan_can_be_written_again(tmp_path):
     np.testing.assert_array_equal(rf.load_plan(tmp_path / "again.npz").act(X), again.act(X))
 
 
+def test_a_table_knows_of_ends(tmp_path):
+    """A reward of 1 for each step: at the edge of an end, a step away from it is the better one."""
+    ones = {"reward": lambda s, a: np.ones(len(s)), "terminated": lambda s: np.abs(s[:, 0]) >= 3.0}
+    rf.plan(explored(Stairs, 80), **ones, horizon=20).save(tmp_path / "plan.npz")
+    assert rf.load_plan(tmp_path / "plan.npz").act([[-2.75], [2.75]]).tolist() == [1, 0]
+
+
 def test_a_table_of_a_noisy_plan_acts_as_it_at_the_nodes(tmp_path):
-    falls = lambda s, a, after: s[:, 0] - 20.0 * (after[:, 0] > 1.0)  # noqa: E731
+    falls = lambda s, a, after: -((after[:, 0] - 0.3) ** 2) - 20.0 * (after[:, 0] > 1.0)  # noqa: E731
     plan = rf.plan(explored(Cliff, 300), falls, horizon=20, terminated=lambda s: s[:, 0] > 1.0)
     plan.save(tmp_path / "plan.npz")
     again, nodes = rf.load_plan(tmp_path / "plan.npz"), plan.transport.mesh.nodes

@@ -129,7 +129,7 @@ def _pumped(name, state, rng):
     if name == "MountainCar":
         return 2 if state[1] >= 0 else 0
     if name == "MountainCarContinuous":
-        return np.array([1.0 if state[1] >= 0 else -1.0], np.float32)
+        return np.array([rng.uniform(0.5, 1.0) * (1.0 if state[1] >= 0 else -1.0)], np.float32)
     if name == "CartPole":
         return int(rng.integers(2))
     return 2 if state[3] > 0 else 0  # the Acrobot: with the speed of the second link

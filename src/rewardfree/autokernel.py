@@ -20,6 +20,8 @@ BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1
 RIDGE = (math.log(1e-8), math.log(10.0))
 #: Smoothness of the families that are tried; infinity is the squared exponential.
 FAMILIES = (math.inf, 2.5, 1.5)
+#: The family is chosen on so many times as many points as the likelihood is computed on.
+JUDGES = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class AutoKernel:
 
     Minimises sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points, for each family (the
     smoothness of a Matern kernel, infinity the squared exponential). The family is the one with the least
-    leave-one-out error: likelihood trusts smooth kernels at a wall too much.
+    leave-one-out error, on twice as many: likelihood trusts smooth kernels at a wall too much.
     """
 
     families: tuple[float, ...] = FAMILIES
@@ -63,14 +65,15 @@ class AutoKernel:
         `groups` (f,) gives features of one group a common lengthscale; `ridge` holds it fixed. Of more than
         `most` points an even selection is used, or `rows`.
         """
-        n = len(points)
         if rows is None:
-            rows = np.unique(np.linspace(0, n - 1, min(n, self.most)).round().astype(np.int64))
+            rows = _evenly(len(points), self.most)
         groups = tuple(range(points.shape[1])) if groups is None else tuple(groups)
         moving = np.ptp(targets[rows], axis=0) > 0.0
         if len(rows) < 2 or not moving.any():
             raise ValueError("a kernel cannot be fitted to states that never change")
         problem = _Likelihood(points[rows], targets[rows][:, moving], groups, ridge)
+        # A wall may be seen in few points, and those must not be among the ones that are passed over.
+        judges = _evenly(len(points), JUDGES * self.most)
         fits, start = [], None
         with one_blas_thread():
             for nu in sorted(
@@ -78,7 +81,7 @@ class AutoKernel:
             ):  # the middle one first: others start there
                 found = problem.minimised(nu, start)
                 start = found if start is None else start
-                fits.append(problem.fit(nu, found))
+                fits.append(problem.fit(nu, found, points[judges], targets[judges][:, moving]))
         return min(fits, key=lambda fit: fit.leave_one_out)
 
 
@@ -139,18 +142,23 @@ class _Likelihood:
         )
         return float(loss / (n * c)), gradient / (n * c)
 
-    def fit(self, nu: float, theta: Any) -> Fit:
-        n = len(self.x)
+    def fit(self, nu: float, theta: Any, points: Any, targets: Any) -> Fit:
+        """The parameters as a kernel, judged by what it misses of points (n,f) and targets (n,c) left out."""
         kernel, ridge = self.kernel(nu, theta), math.exp(theta[-1])
-        matrix = kernel.between(self.x, self.x)
-        matrix[np.diag_indices(n)] += ridge
-        errors = leave_one_out(matrix, self.y)
-        return Fit(kernel, ridge, self.loss(theta, nu)[0], float((errors**2).mean() / (self.y**2).mean()))
+        matrix = kernel.between(points, points)
+        matrix[np.diag_indices(len(points))] += ridge
+        errors = leave_one_out(matrix, targets)
+        return Fit(kernel, ridge, self.loss(theta, nu)[0], float((errors**2).mean() / (targets**2).mean()))
 
     def kernel(self, nu: float, theta: Any) -> Kernel:
         lengths = tuple(float(length) for length in np.exp(theta[:-2])[self.groups])
         family = SquaredExponential(lengths) if nu == math.inf else Matern(nu, lengths)
         return family + math.exp(2.0 * theta[-2]) * Linear(bias=1.0)
+
+
+def _evenly(n: int, most: int) -> Any:
+    """At most so many of n rows, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
 def leave_one_out(matrix: Any, targets: Any) -> Any:

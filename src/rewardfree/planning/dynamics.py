@@ -34,7 +34,7 @@ MOST_LEAVES, DEEPEST = 250, 5
 #: States met inside the model are widened by so much before a mesh is laid over them.
 MARGIN = 0.1
 #: Plans are compared from so many first states.
-STARTS, FEW_STARTS = 12, 6
+STARTS, FEW_STARTS = 12, 4
 #: With a horizon H the larger discount is 1 - this/H. At exactly 1 waiting costs nothing, and a plan may
 #: leave everything to the last moment, where a small error of the model is the end of it.
 IMPATIENCE = 0.2

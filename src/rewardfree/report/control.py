@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.report.style import COLOURS, STYLE
+from rewardfree.report.style import COLOURS, STYLE, legend_below
 
 #: Where the data came from, as columns; the oracle plans with the true dynamics.
 SOURCES = {"generative": "queries", "online": "online", "uniform": "random data", "oracle": "true dynamics"}
@@ -79,14 +79,16 @@ def control_figure(records: list[dict[str, Any]], tasks: Any) -> Any:
             if oracle is not None:
                 level = float(oracle.mean())
                 place.axhline(level, color=COLOURS[6], linestyle=":", linewidth=1.2, label="true dynamics")
-            steps = f"best published, {task.published_steps:,} rewarded steps"
-            place.axhline(task.best_published, color="#999999", linestyle="--", linewidth=1.1, label=steps)
-            place.set_title(task.name)
+            published = {"color": "#999999", "linestyle": "--", "linewidth": 1.1}
+            place.axhline(task.best_published, label="best published", **published)
+            place.set_title(f"{task.name}\n(published: {task.published_steps:,} rewarded steps)", fontsize=8)
             place.set_xticks(range(len(drawn)), [SOURCES[source] for source in drawn], rotation=20)
             place.set_xlim(-0.5, len(drawn) - 0.5)
-            place.legend(fontsize=6, loc="best")
-        places[0].set_ylabel("mean return of 20 episodes")
-        figure.suptitle("One reward-free exploration of 1,000 steps, then the task's own reward", fontsize=10)
+        places[0].set_ylabel("mean return of an episode")
+        legend_below(figure, places)
+        figure.suptitle(
+            "One reward-free exploration, then the task's own reward; a dot is a seed", fontsize=10
+        )
     return figure
 
 
