@@ -94,19 +94,27 @@ def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
             raise ValueError(f"terminated must be a function of states or a formula, got {terminated!r:.200}")
         return terminated, None
     formula = Formula(terminated, spaces.state.names)
-    return lambda state: np.broadcast_to(
-        formula(spaces.state.variables(state)) != 0.0, len(state)
-    ), terminated
+
+    def ended(state: Any) -> Any:
+        values = np.broadcast_to(formula(spaces.state.variables(state)), len(state))
+        check_finite(values, "what terminated returns")
+        return values != 0.0
+
+    return ended, terminated
 
 
 def _takes_three(reward: Any) -> bool:
+    """Whether it wants the next state: as a third argument without a default, or of that name."""
     try:
-        inspect.signature(reward).bind(None, None, None)
-    except TypeError:
+        parameters = list(inspect.signature(reward).parameters.values())
+    except (TypeError, ValueError):  # a built-in that says nothing of itself
         return False
-    except ValueError:  # a built-in that says nothing of itself
-        return False
-    return True
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return True
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return len(places) > 2 and (
+        places[2].default is inspect.Parameter.empty or places[2].name == "next_state"
+    )
 
 
 def check_unit_range(table: Array, planner: str) -> None:

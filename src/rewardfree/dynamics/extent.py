@@ -32,10 +32,10 @@ def trusted_box(
     states = space.wrapped(states)
     low, high = states.min(axis=0), states.max(axis=0)
     middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
-    rng = stream(0, "extent")
-    far = np.maximum(middle - FARTHEST * half, space.low), np.minimum(middle + FARTHEST * half, space.high)
-    ends = _cut(space, *far, ended, rng)
-    low, high = _cut(space, middle - MARGIN * half, middle + MARGIN * half, ended, rng)
+    rng, bounds = stream(0, "extent"), dynamics.ends
+    far = np.maximum(middle - FARTHEST * half, bounds[0]), np.minimum(middle + FARTHEST * half, bounds[1])
+    ends = _cut(bounds, *far, ended, rng)
+    low, high = _cut(bounds, middle - MARGIN * half, middle + MARGIN * half, ended, rng)
     inside = states[((states >= low) & (states <= high)).all(axis=1)]
     probes = inside[rng.integers(len(inside), size=PROBES)] if len(inside) else 0.5 * (low + high)[None]
     tried = actions[rng.integers(len(actions), size=len(probes))]
@@ -58,23 +58,25 @@ def whole_turns(space: Box, low: Any, high: Any) -> tuple[Any, Any]:
     return np.where(space.angular, -np.pi, low), np.where(space.angular, np.pi, high)
 
 
-def met_box(space: Box, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float) -> tuple[Any, Any]:
+def met_box(
+    dynamics: Dynamics, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float
+) -> tuple[Any, Any]:
     """Low and high ends (d,) round states (n,d) that a plan meets, without ends of episodes.
 
     As far to both sides of the mean first state, so that it is a node of a mesh with odd sides.
     """
     middle = starts.mean(axis=0)
     half = (1.0 + margin) * np.abs(met - middle).max(axis=0)
-    low, high = _cut(space, middle - half, middle + half, ended, stream(0, "extent"))
-    return whole_turns(space, low, high)
+    low, high = _cut(dynamics.ends, middle - half, middle + half, ended, stream(0, "extent"))
+    return whole_turns(dynamics.space, low, high)
 
 
 def _cut(
-    space: Box, low: Any, high: Any, ended: Callable[[Any], Any], rng: np.random.Generator
+    bounds: tuple[Any, Any], low: Any, high: Any, ended: Callable[[Any], Any], rng: np.random.Generator
 ) -> tuple[Any, Any]:
     """The box within the bounds, and no wider than the states in it that do not end an episode."""
-    low, high = np.maximum(low, space.low), np.minimum(high, space.high)
-    tried = rng.uniform(low, high, (DENSE, space.size))
+    low, high = np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
+    tried = rng.uniform(low, high, (DENSE, len(low)))
     going = tried[~ended(tried)]
     if not len(going):
         return low, high

@@ -13,7 +13,7 @@ from rewardfree.dynamics.fitting import fitted_to, targets_of
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.spaces import Box, Spaces
+from rewardfree.worlds.spaces import Box, Spaces, wrap
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3
@@ -27,15 +27,18 @@ class Dynamics:
     """
 
     def __init__(
-        self, spaces: Spaces, fitted: Fitted, points: Any, weights: Any, middle: Any, unit: Any
+        self,
+        spaces: Spaces,
+        fitted: Fitted,
+        points: Any,
+        weights: Any,
+        middle: Any,
+        unit: Any,
+        ends: tuple[Any, Any],
     ) -> None:
-        self.spaces, self.space, self.fitted = spaces, _box(spaces), fitted
-        self.points, self.weights, self.middle, self.unit = (
-            points,
-            weights,
-            middle,
-            unit,
-        )  # (n,f) (n,d) (d,) (d,)
+        self.spaces, self.space, self.fitted, self.ends = spaces, _box(spaces), fitted, ends
+        self.points, self.weights = points, weights  # (n,f) and (n,d)
+        self.middle, self.unit = middle, unit  # (d,) each
 
     @classmethod
     def learn(
@@ -55,7 +58,11 @@ class Dynamics:
         points = fitted.scaling(spaces.features(state, action))
         design = fitted.model.design()
         design.extend(points)
-        learnt = cls(spaces, fitted, points, design.weights(targets), middle, unit)
+        space = _box(spaces)
+        seen = np.concatenate([state, following])
+        # Bounds may be a user's guess: what was seen beyond them is not cut off.
+        ends = np.minimum(space.low, seen.min(axis=0)), np.maximum(space.high, seen.max(axis=0))
+        learnt = cls(spaces, fitted, points, design.weights(targets), middle, unit, ends)
         learnt.__dict__["design"], learnt.__dict__["targets"] = design, targets
         return learnt
 
@@ -69,7 +76,11 @@ class Dynamics:
         points = self.fitted.scaling(self.spaces.features(state, action))
         with one_blas_thread():
             change = weighted(self.model.fixed, points, self.points, self.weights)
-        return self.space.inside(self.space.wrapped(state + change * self.unit + self.middle))
+        return self.inside(state + change * self.unit + self.middle)
+
+    def inside(self, state: Any) -> Any:
+        """States (n,d) with angles wrapped, within the bounds or what was seen beyond them."""
+        return np.where(self.space.angular, wrap(state), np.clip(state, *self.ends))
 
     def std(self, state: Any, action: Any) -> Any:
         """sigma at (s,a), (n,), in units of the kernel."""

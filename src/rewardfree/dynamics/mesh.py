@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -65,13 +66,20 @@ class Mesh:
             weights[:, k] = weight
         return nodes, weights
 
-    def matrix(self, states: Any, share: Any = 1.0) -> Any:
-        """Interpolation as a sparse matrix (n,m), its rows multiplied by `share` (n,)."""
+    def matrix(self, states: Sequence[Any], shares: Sequence[Any]) -> Any:
+        """Interpolation at several sets of states (n,d), added with weights `shares` (n,): sparse, (n,m)."""
         from scipy.sparse import csr_array
 
-        nodes, weights = self.corners(states)
+        found = [self.corners(each) for each in states]
+        nodes = np.concatenate([each for each, _ in found], axis=1)
+        weights = np.concatenate(
+            [
+                each * np.broadcast_to(share, len(each))[:, None]
+                for (_, each), share in zip(found, shares, strict=True)
+            ],
+            axis=1,
+        )
         n, k = nodes.shape
-        weights *= np.broadcast_to(share, n)[:, None]
         starts = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
         return csr_array((weights.reshape(-1), nodes.reshape(-1), starts), shape=(n, self.size))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,7 +12,7 @@ from rewardfree.dynamics.mesh import Mesh
 from rewardfree.worlds.spaces import Spaces
 
 #: A noisy next state is represented by so many draws, or fewer where the matrix would grow too large.
-DRAWS, MOST_WEIGHTS = 8, 40_000_000
+DRAWS, MOST_WEIGHTS = 32, 40_000_000
 
 
 class Moves(Protocol):
@@ -50,26 +48,25 @@ class Transport:
         if not self.noisy:
             return [self.following]
         per_draw = len(self.following) * 2 ** len(self.mesh.sides)
-        draws = int(np.clip(MOST_WEIGHTS // per_draw, 2, DRAWS))
-        return [self.moved(self.following, shift) for shift in self.noise(*self.pairs, draws)]
+        draws = int(np.clip(MOST_WEIGHTS // per_draw, 4, DRAWS))
+        return [self.moved(self.following, shift) for shift in self.noise(self.pairs[0], draws)]
 
     @cached_property
     def matrix(self) -> Any:
         """V at the nodes -> E[V(s')] for every action and node, (a*m,m); nothing follows an end."""
         share = 1.0 / len(self.outcomes)
-        parts = (self.mesh.matrix(s, np.where(self.is_end(s), 0.0, share)) for s in self.outcomes)
-        return functools.reduce(operator.add, parts)
+        return self.mesh.matrix(self.outcomes, [np.where(self.is_end(s), 0.0, share) for s in self.outcomes])
 
-    def noise(self, state: Any, action: Any, draws: int = DRAWS) -> Any:
-        """What the nearest transitions missed when left out, (k,n,d): as far from the mean as they were.
+    def noise(self, state: Any, draws: int = DRAWS) -> Any:
+        """What the transitions nearest to states (n,d) missed when left out, (k,n,d).
 
-        Resampling from neighbours follows noise that differs from place to place; the draws of a point are
-        centred, so that the mean stays the regression's, and stretched by what centring takes away.
+        Resampling from neighbours follows noise that differs from place to place. All actions of a state get
+        the same draws, or the best of them would be the luckiest; these are centred, so that the mean stays
+        the regression's, and stretched by what centring takes away.
         """
         moves: Any = self.moves
-        points = moves.fitted.scaling(self.spaces.features(state, action))
         draws = min(draws, len(moves.points))
-        _, nearest = self._neighbours.query(points, k=draws)
+        _, nearest = self._neighbours.query(self._places(state), k=draws)
         found = moves.residuals[nearest]  # (n,k,d)
         found = (found - found.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
         return np.moveaxis(found, 1, 0)
@@ -79,12 +76,19 @@ class Transport:
         from scipy.spatial import cKDTree
 
         moves: Any = self.moves
-        return cKDTree(moves.points)
+        return cKDTree(moves.points[:, : len(self.spaces.state.groups)])
+
+    def _places(self, state: Any) -> Any:
+        """States as the kernel sees them."""
+        moves: Any = self.moves
+        size = len(self.spaces.state.groups)
+        scaling = moves.fitted.scaling
+        return (self.spaces.state.features(state) - scaling.centre[:size]) / scaling.scale[:size]
 
     def moved(self, state: Any, shift: Any) -> Any:
         """States (n,d) shifted, angles wrapped, within the bounds."""
-        space: Any = self.spaces.state
-        return space.inside(space.wrapped(state + shift))
+        moves: Any = self.moves
+        return moves.inside(state + shift)
 
     @cached_property
     def change(self) -> Any:

@@ -173,9 +173,9 @@ def run_unit(unit: ControlUnit) -> list[dict[str, Any]]:
                 horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
                 started = time.process_time()
                 function = RewardFunction(reward, world.spaces)
-                plan = rf.DynamicsPlanner().plan(
+                (plan,) = rf.DynamicsPlanner().plan(
                     data,
-                    function,
+                    [function],
                     None,
                     horizon,
                     None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +23,9 @@ from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
 from rewardfree.tables import tabled
 from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.spaces import Box
 
-#: The most nodes for each variable, by the number of variables; a mesh over what a plan meets may be finer.
+#: The most nodes for each variable, by the number of variables.
 SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 #: All actions at all nodes: of the first mesh, and of one that is laid over what its plan meets.
 FIRST_ROWS, ROWS = 110_000, 270_000
@@ -74,36 +76,41 @@ class DynamicsPlanner:
     def plan(
         self,
         data: Experience,
-        reward: RewardFunction,
+        rewards: Sequence[RewardFunction],
         model: Model | None,
         horizon: int | None,
         discount: float | None,
         terminated: Any,
         starts: Any,
         moves: Moves | None = None,
-    ) -> MeshPlan:
-        """The plan with the best return inside the model, from the first states seen.
+    ) -> list[MeshPlan]:
+        """For each reward the plan with the best return inside the model, from the first states seen.
 
         `moves` predicts next states instead of what is learnt from the data: a simulator, for comparison.
         """
         with one_blas_thread():
             stage = _stage(self, data, model, terminated, moves)
-            depths = self._depths(len(stage.actions), stage.dynamics.space.size)
-            discounts = self._discounts(horizon, discount)
-            counted = 1.0 if discount is None else discount
-            search = _Search(stage, reward, horizon, counted, _more(starts))
-            middle = depths[min(1, len(depths) - 1)]
-            best = search.best(stage.transport, middle, discounts)
-            if stage.dynamics.space.size > REFINED_ABOVE:
-                for _ in range(self.rounds):
-                    if search.is_perfect(best):
-                        break
-                    best = _better(
-                        best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,))
-                    )
-                if depths[-1] > middle and not search.is_perfect(best):
-                    best = _better(search.judged(best.plan.transport, best.plan.values, depths[-1]), best)
-            return replace(best.plan, expected=float(best.returns.mean()))
+            return [self._best(stage, reward, horizon, discount, starts) for reward in rewards]
+
+    def _best(
+        self, stage: _Stage, reward: RewardFunction, horizon: int | None, discount: float | None, starts: Any
+    ) -> MeshPlan:
+        depths = self._depths(len(stage.actions), stage.dynamics.space.size)
+        discounts = self._discounts(horizon, discount)
+        counted = 1.0 if discount is None else discount
+        search = _Search(stage, reward, horizon, counted, _more(stage.dynamics.space, starts))
+        middle = depths[min(1, len(depths) - 1)]
+        best = search.best(stage.transport, middle, discounts)
+        if stage.dynamics.space.size > REFINED_ABOVE:
+            for _ in range(self.rounds):
+                if search.is_perfect(best):
+                    break
+                best = _better(
+                    best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,))
+                )
+            if depths[-1] > middle and not search.is_perfect(best):
+                best = _better(search.judged(best.plan.transport, best.plan.values, depths[-1]), best)
+        return replace(best.plan, expected=float(best.returns.mean()))
 
     def _discounts(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
         """Those to try: a user's own, or by the horizon, one of them nearly 1."""
@@ -124,13 +131,14 @@ class DynamicsPlanner:
         return tuple(sorted({1, min(3, deepest), deepest}))
 
 
-def _more(starts: Any) -> Any:
+def _more(space: Box, starts: Any) -> Any:
     """At least `STARTS` first states: those that were seen, and points between them."""
     if len(starts) >= STARTS:
         return starts[:STARTS]
     rng = stream(0, "between starts")
     one, other = (starts[rng.integers(len(starts), size=STARTS - len(starts))] for _ in range(2))
-    return np.concatenate([starts, one + rng.random((len(one), 1)) * (other - one)])
+    between = one + rng.random((len(one), 1)) * space.change(one, other)
+    return np.concatenate([starts, space.wrapped(between)])
 
 
 class _Stage:
@@ -144,7 +152,9 @@ class _Stage:
         terminated: Any,
         moves: Moves | None,
     ) -> None:
-        self.planner, self.data, self.spaces = planner, data, data.spaces
+        # Not the data themselves: stages are kept as long as the data are.
+        self.planner, self.spaces = planner, data.spaces
+        self.observation, self.provenance = data.observation, data.provenance
         rows = np.flatnonzero(data.kept)
         if len(rows) < 2:
             raise ValueError(f"at least two transitions are needed to learn dynamics, got {len(rows)}")
@@ -170,7 +180,7 @@ class _Stage:
 
     def over(self, met: Any, starts: Any) -> Transport:
         """A mesh over states (n,d) that were met from some starts."""
-        return self._laid(*met_box(self.dynamics.space, met, starts, self.ended, MARGIN), ROWS)
+        return self._laid(*met_box(self.dynamics, met, starts, self.ended, MARGIN), ROWS)
 
     def _laid(self, low: Any, high: Any, rows: int) -> Transport:
         space = self.dynamics.space
@@ -224,13 +234,12 @@ class _Search:
 
     def judged(self, transport: Transport, values: Values, depth: int) -> _Judged:
         """A plan with what it gains inside the model, and the states it meets."""
-        data = self.stage.data
         plan = MeshPlan(
-            spaces=data.spaces,
-            observation=data.observation,
+            spaces=self.stage.spaces,
+            observation=self.stage.observation,
             horizon=self.horizon,
             planner=self.stage.planner,
-            provenance=data.provenance,
+            provenance=self.stage.provenance,
             reward=self.reward,
             transport=transport,
             values=values,
@@ -245,8 +254,11 @@ class _Search:
         if self.horizon is None or self.reward.uses_step:
             return False
         transport = self.stage.transport
-        most = float(self._on_mesh(transport)(0).max()) * self.horizon
-        return bool(best.returns.mean() >= most - 1e-9 * abs(most))
+        top = float(self._on_mesh(transport)(0).max())
+        if top < 0.0:  # an episode that ends sooner may lose less
+            return False
+        most = top * float(np.sum(self.counted ** np.arange(self.horizon)))
+        return bool(best.returns.mean() >= most - 1e-9 * most)
 
     def _on_mesh(self, transport: Transport) -> Any:
         """r_h at every action and node, averaged over what may follow."""
@@ -267,8 +279,10 @@ def _stage(
     planner: DynamicsPlanner, data: Experience, model: Model | None, terminated: Any, moves: Moves | None
 ) -> _Stage:
     """The stage for these data, from the last time if nothing but the reward has changed."""
-    known = _STAGES.setdefault(data, {})
     key = planner, model, terminated, moves
+    if callable(terminated):  # what it answers may have changed since the last time
+        return _Stage(planner, data, model, terminated, moves)
+    known = _STAGES.setdefault(data, {})
     if key not in known:
         known.clear()  # one is enough: a mesh and its matrix are large
         known[key] = _Stage(planner, data, model, terminated, moves)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Experience
+from rewardfree.dynamics import GivenEndings
 from rewardfree.dynamics.fitting import fitted_to
 from rewardfree.dynamics.observed import Observed, Recursion
 from rewardfree.model import Model
@@ -116,7 +117,7 @@ def _observed(data: Experience, model: Model | None, horizon: int, terminated: A
     observed = Observed(data.spaces, fitted, horizon, data.spaces.action.candidates(ACTIONS))
     ended = data.terminated
     if terminated is not None:
-        ended = np.asarray(ends_of(terminated, data.spaces)[0](data.next_state), bool)
+        ended = GivenEndings(data.spaces.state, *ends_of(terminated, data.spaces))(data.next_state)
     for h, rows in enumerate(data.designs(own.pooled)[:horizon]):
         if len(rows):
             observed.load(h, data.state[rows], data.action[rows], data.next_state[rows], ended[rows])

@@ -81,7 +81,9 @@ def plan_many(
     if isinstance(chosen, DynamicsPlanner):
         steps = _steps(data, horizon, gamma)
         first = _starts(data, starts)
-        return [chosen.plan(data, each, model, steps, gamma, terminated, first) for each in found]
+        if steps is None and any(each.uses_step for each in found):
+            raise ValueError("a reward that changes with h needs an end to count from: give horizon=")
+        return chosen.plan(data, found, model, steps, gamma, terminated, first)
     check_kind(chosen, Planner, "planner", "DynamicsPlanner(), Optimistic(beta), Mean() or Pessimistic(beta)")
     own, steps = model or data.model, data.horizon if horizon is None else count(horizon, "horizon")
     if steps > data.horizon and not own.pooled:

@@ -31,9 +31,9 @@ def imagined(plan: MeshPlan, starts: Any, discount: float = 1.0) -> tuple[Any, A
         if not len(going):
             break
         now = state[going]
-        action, following = _next(plan, transport, now, min(h, steps - 1))
+        action, following = _next(plan, transport, now, h)
         if transport.noisy:
-            draws = transport.noise(now, action)
+            draws = transport.noise(now)
             drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
             following = transport.moved(following, drawn)
         returns[going] += discount**h * plan.reward(h, now, action, following)
@@ -51,9 +51,9 @@ def _next(plan: MeshPlan, transport: Transport, state: Any, h: int) -> tuple[Any
         action = plan.choose(state, h)
         return action, transport.moves.next_state(state, action)
     change = transport.mesh.at(transport.change, state)  # (n,a,d)
-    following = space.inside(space.wrapped(state[:, None, :] + change))
+    following = space.wrapped(state[:, None, :] + change)
     n, a, d = following.shape
     every = following.swapaxes(0, 1).reshape(a * n, d)
     states, actions = transport.spaces.every_pair(state, transport.actions)
-    best = plan._outcome(states, actions, every, h, 1).reshape(a, n).argmax(axis=0)
+    best = plan.gain(states, actions, every, h, 1).reshape(a, n).argmax(axis=0)
     return transport.actions[best], following[np.arange(n), best]

@@ -61,13 +61,15 @@ class MeshPlan(Acting):
         transport, spaces = self.transport, self.spaces
         states, actions = spaces.every_pair(state, transport.actions)
         mean = transport.moves.next_state(states, actions)
-        outcomes = [mean]
-        if transport.noisy:
-            outcomes = [transport.moved(mean, shift) for shift in transport.noise(states, actions)]
-        q = np.zeros(len(states))
-        for following in outcomes:
-            q += self._outcome(states, actions, following, h, depth) / len(outcomes)
-        return q.reshape(len(transport.actions), len(state))
+        shape = (len(transport.actions), len(state))
+        if not transport.noisy:
+            return self.gain(states, actions, mean, h, depth).reshape(shape)
+        shifts = np.tile(transport.noise(state), (1, len(transport.actions), 1))  # (k,a*n,d)
+        k = len(shifts)
+        following = transport.moved(np.tile(mean, (k, 1)), shifts.reshape(k * len(mean), -1))
+        times = (k,) + (1,) * (actions.ndim - 1)
+        q = self.gain(np.tile(states, (k, 1)), np.tile(actions, times), following, h, depth)
+        return q.reshape(k, *shape).mean(axis=0)
 
     def value(self, state: Any, h: int = 0) -> Any:
         """The planner's V_h at a state (d,) or states (n,d), in the reward's own units."""
@@ -79,7 +81,7 @@ class MeshPlan(Acting):
         """The actions at states (n,d)."""
         return self.transport.actions[np.argmax(self.q(states, h), axis=0)]
 
-    def _outcome(self, states: Any, actions: Any, following: Any, h: int, depth: int) -> Any:
+    def gain(self, states: Any, actions: Any, following: Any, h: int, depth: int) -> Any:
         """r + discount V of one possible next state of each pair."""
         gained = self.reward(h, states, actions, following)
         left = 0 if self.horizon is None else self._to_go(h) - 1

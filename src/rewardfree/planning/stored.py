@@ -76,6 +76,7 @@ def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:
         "weights": dynamics.weights,
         "middle": dynamics.middle,
         "unit": dynamics.unit,
+        "ends": np.array(dynamics.ends),
         "centre": dynamics.fitted.scaling.centre,
         "scale": dynamics.fitted.scaling.scale,
         "low": values.mesh.low,
@@ -117,8 +118,9 @@ def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:
 def _mesh_plan(arrays: dict[str, Any], about: dict[str, Any]) -> MeshPlan | TabulatedPlan:
     spaces = about["spaces"]
     fitted = Fitted(about["model"], Scaling(arrays["centre"], arrays["scale"]))
-    parts = (arrays[name] for name in ("points", "weights", "middle", "unit"))
-    dynamics = Dynamics(spaces, fitted, *parts)
+    points, weights, middle, unit = (arrays[name] for name in ("points", "weights", "middle", "unit"))
+    low, high = arrays["ends"]
+    dynamics = Dynamics(spaces, fitted, points, weights, middle, unit, (low, high))
     if "residuals" in arrays:
         dynamics.__dict__["residuals"] = arrays["residuals"]
     mesh = Mesh(arrays["low"], arrays["high"], tuple(map(int, arrays["sides"])), spaces.state.angular)

@@ -66,9 +66,4 @@ class TabulatedPlan(Acting):
 
     @cached_property
     def _matrix(self) -> Any:
-        outcomes, mesh = self.transport.outcomes, self.transport.mesh
-        parts = [mesh.matrix(s, share) for s, share in zip(outcomes, self.going, strict=True)]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        return self.transport.mesh.matrix(self.transport.outcomes, self.going)

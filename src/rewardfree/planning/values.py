@@ -13,7 +13,7 @@ from rewardfree.dynamics import Mesh, Transport
 #: Values whose changes differ by less than this fraction of their range from node to node have settled.
 SETTLED = 1e-5
 #: Sweeps of an infinite horizon, and between two looks whether they have settled.
-MOST_SWEEPS, LOOK = 5000, 10
+MOST_SWEEPS, LOOK = 20_000, 10
 #: On a mesh with more nodes not every table is kept: all up to so many steps to go, then ever fewer.
 FINE_MESH, ALL_UP_TO = 20_000, 32
 
@@ -67,6 +67,7 @@ def backward(
     value = np.zeros(mesh.size)
     kept, to_go, drift = [value.astype(np.float32)], [0], 0.0
     r = None if changing else reward(0)
+    ending = float(matrix.sum(axis=1).min()) < 1.0 - 1e-9
     for k in range(1, (MOST_SWEEPS if horizon is None else horizon) + 1):
         q = matrix @ value
         if discount < 1.0:
@@ -76,12 +77,14 @@ def backward(
         if k % LOOK == 0 and not changing:
             change = new - value
             low, high = float(change.min()), float(change.max())
-            if high - low <= SETTLED * max(float(np.ptp(new)), 1e-30):
+            # What every node gains alike it will go on to gain, unless one can end an episode instead.
+            still = max(abs(low), abs(high)) if ending else high - low
+            if still <= SETTLED * max(float(np.ptp(new)), 1e-30):
                 drift = 0.5 * (low + high) * discount
                 value = new
                 break
         value = new
-        if _is_kept(k, mesh.size):
+        if changing or _is_kept(k, mesh.size):
             kept.append(value.astype(np.float32))
             to_go.append(k)
     if to_go[-1] != k:

@@ -100,7 +100,9 @@ class Journey:
             return
         state, action = choose()
         try:
-            found, ended = self.world.sample(state[None], action[None], h, stream(self.seed, "query", t))
+            # Copies: a simulator may work in place.
+            there, tried = np.array(state)[None], np.array(action)[None]
+            found, ended = self.world.sample(there, tried, h, stream(self.seed, "query", t))
             following, terminated = self._as_state(np.asarray(found)[0]), bool(np.asarray(ended)[0])
         except Exception as error:
             self._fail(error)
@@ -113,8 +115,9 @@ class Journey:
     def drawn_action(self, rng: np.random.Generator) -> Any:
         """Any action."""
         space = self.spaces.action
-        candidates = space.candidates(9)
-        return candidates[rng.integers(len(candidates))]
+        if isinstance(space, Box):
+            return rng.uniform(space.low, space.high)
+        return rng.integers(space.n)
 
     def rng(self, *names: str | int) -> np.random.Generator:
         """A stream of this journey."""
@@ -165,8 +168,6 @@ class Journey:
                 if not self.log.rows and not self._recorded.rows:
                     raise
                 self.stopped_by = "interrupted"
-                if len(self.log.rows) < len(self._recorded.rows):  # nothing new came: nothing is lost
-                    self.log = self._recorded
         return self._collected(fitted)
 
     def _travelled(self, travel: Callable[[Journey], None]) -> None:
@@ -190,6 +191,8 @@ class Journey:
         return None
 
     def _collected(self, fitted: Fitted | None = None) -> Experience:
+        if len(self.log.rows) < len(self._recorded.rows):  # it failed before anything new came
+            self.log = self._recorded
         return Experience(
             spaces=self.spaces,
             horizon=self.horizon,

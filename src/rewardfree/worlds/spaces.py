@@ -15,6 +15,8 @@ from rewardfree.tables import tabled
 
 #: Declares a variable that wraps around: 3.1 and -3.1 radians are neighbours.
 ANGLE = "angle"
+#: A grid of actions may have so many points.
+MOST_CANDIDATES = 1024
 #: What formulas and tables of data call something else.
 RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
@@ -114,6 +116,10 @@ class Box:
     def candidates(self, most: int) -> Any:
         """An even grid of points (m,d), ends included, as many per variable as `most` allows, at least 2."""
         self.need_bounds("a grid of actions")
+        if 2**self.size > MOST_CANDIDATES:
+            raise ValueError(
+                f"a grid over {self.size} actions is too large: at most {MOST_CANDIDATES} points"
+            )
         side = max(2, int(most ** (1.0 / self.size) + 1e-9))
         side -= 1 - side % 2 if side > 2 else 0  # odd: the middle, often rest, is one of them
         ends = zip(self.low, self.high, self.angles, strict=True)

@@ -49,7 +49,8 @@ class World(ABC):
 
     def step(self, action: Any) -> tuple[Any, bool, bool]:
         """The next state (d,), whether the system ended there, and whether the episode was cut otherwise."""
-        following, terminated = self.sample(self._now[None], np.asarray(action)[None], self._h, self._rng)
+        now, tried = np.array(self._now)[None], np.array(action)[None]  # copies: it may work in place
+        following, terminated = self.sample(now, tried, self._h, self._rng)
         self._now, self._h = np.asarray(following)[0], self._h + 1
         return self._now, bool(np.asarray(terminated)[0]), False
 
