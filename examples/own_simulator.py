@@ -8,7 +8,7 @@ import rewardfree as rf
 class Cart(rf.World):
     """What the library asks of a world; it never speaks of a reward."""
 
-    state = rf.Box.of(x=(-2.0, 2.0), v=(-2.0, 2.0))  # names and bounds; "angle" for one that wraps around
+    state = rf.Box.of(x=(-2.5, 2.5), v=(-3.0, 3.0))  # names and bounds; "angle" for one that wraps around
     action = rf.Box.of(push=(-1.0, 1.0))  # or rf.Discrete(3)
     horizon = 60
 

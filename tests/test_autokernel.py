@@ -220,8 +220,24 @@ def test_of_many_points_an_even_selection_is_used():
     x, y = draw((0.8, 2.0), 0.05, 90)
     rows = np.linspace(0, 89, 30).round().astype(int)
     few = rf.AutoKernel(most=30)
-    assert few.fit(x, y) == rf.AutoKernel().fit(x[rows], y[rows])
-    assert few.fit(x, y, rows=np.arange(20)) == rf.AutoKernel().fit(x[:20], y[:20])
+    for nu in few.families:  # of one family, so that nothing is judged
+        one, all_of = rf.AutoKernel((nu,), most=30), rf.AutoKernel((nu,))
+        found, expected = one.fit(x, y), all_of.fit(x[rows], y[rows])
+        assert (found.kernel, found.ridge, found.loss) == (expected.kernel, expected.ridge, expected.loss)
+        found, expected = one.fit(x, y, rows=np.arange(20)), all_of.fit(x[:20], y[:20])
+        assert (found.kernel, found.ridge, found.loss) == (expected.kernel, expected.ridge, expected.loss)
+
+
+def test_families_are_judged_on_twice_as_many_points():
+    x, y = draw((0.8, 2.0), 0.05, 90)
+    fits = [rf.AutoKernel((nu,), most=30).fit(x, y) for nu in rf.AutoKernel().families]
+    fits.append(rf.AutoKernel(most=30).fit(x, y))
+    judges = np.linspace(0, 89, 60).round().astype(int)
+    for fit in fits:
+        matrix = fit.kernel(x[judges], x[judges]) + fit.ridge * np.eye(60)
+        inverse = np.linalg.inv(matrix)
+        errors = (inverse @ y[judges]) / np.diagonal(inverse)[:, None]
+        assert fit.leave_one_out == pytest.approx((errors**2).mean() / (y[judges] ** 2).mean(), rel=1e-6)
 
 
 def test_the_same_data_give_the_same_kernel():

@@ -355,7 +355,7 @@ def test_the_right_unit_is_named(strategy):
 
 @pytest.mark.parametrize("model", MODELS, ids=["per step", "pooled"])
 def test_queries_have_no_episodes(model):
-    with pytest.raises(ValueError, match=r"Generative\(ties='lowest'\) has no episodes: use steps="):
+    with pytest.raises(ValueError, match=r"Generative\(.*\) has no episodes: use steps="):
         rf.explore(WORLD, model, rf.Generative(), episodes=2)
     data = rf.explore(WORLD, model, rf.Generative(), steps=5)
     with pytest.raises(ValueError, match="queries of a generative model belong to no episode: use steps="):

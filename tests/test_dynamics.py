@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -174,7 +175,7 @@ def test_interpolation_is_exact_for_multilinear_functions(d, seed):
     states = rng.uniform(low, high, (30, d))
     values = multilinear(mesh.nodes)
     np.testing.assert_allclose(mesh.at(values, states), multilinear(states), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(mesh.matrix(states) @ values, multilinear(states), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(mesh.matrix([states], [1.0]) @ values, multilinear(states), rtol=0, atol=1e-10)
     np.testing.assert_allclose(mesh.at(values[:, 0], states), multilinear(states)[:, 0], rtol=0, atol=1e-10)
 
 
@@ -191,7 +192,7 @@ def test_weights_are_convex_and_nodes_are_nodes_anywhere(states, first, second):
     assert nodes.max() < mesh.size
     assert weights.min() >= 0.0
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    matrix = mesh.matrix(np.array(states))
+    matrix = mesh.matrix([np.array(states)], [np.ones(len(states))])
     assert matrix.shape == (len(states), mesh.size)
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
@@ -237,7 +238,15 @@ def test_states_outside_count_as_the_nearest_of_the_box(x, y):
 
 def test_rows_of_the_matrix_are_multiplied_by_their_share():
     mesh, states, share = a_mesh(), points(4), np.array([0.0, 0.5, 1.0, 2.0])
-    np.testing.assert_allclose(mesh.matrix(states, share).sum(axis=1), share, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(mesh.matrix([states], [share]).sum(axis=1), share, rtol=0, atol=1e-12)
+
+
+def test_a_matrix_of_several_sets_of_states_is_the_sum_of_theirs():
+    mesh, sets = a_mesh(), [points(4, seed) * 3.0 for seed in (0, 1)]
+    shares = [np.array([0.0, 0.5, 1.0, 2.0]), np.array([0.25, 0.0, 1.0, -1.0])]
+    values = np.random.default_rng(0).standard_normal(mesh.size)
+    expected = sum(share * mesh.at(values, states) for states, share in zip(sets, shares, strict=True))
+    np.testing.assert_allclose(mesh.matrix(sets, shares) @ values, expected, rtol=0, atol=1e-12)
 
 
 # --- the next state as a regression ---
@@ -301,6 +310,22 @@ def test_next_states_stay_within_the_bounds(seed):
     assert (np.abs(found[:, 1]) <= 2.0).all()
 
 
+def test_what_was_seen_beyond_the_bounds_is_not_cut_off():
+    """Bounds may be a guess: predictions are kept within the hull of bounds and data."""
+    spaces = Spaces(rf.Box.of(x=(-1.0, 1.0)), rf.Box.of(push=(-1.0, 1.0)))
+    rng = np.random.default_rng(0)
+    state, action = rng.uniform(-1.5, 0.5, (60, 1)), rng.uniform(-1.0, 1.0, (60, 1))
+    following = state + 0.2 * action
+    learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), state, action, following)
+    seen = min(state.min(), following.min())
+    assert seen < -1.4
+    np.testing.assert_array_equal(learnt.ends, [[seen], [1.0]])
+    asked = np.array([[-1.3], [-9.0], [9.0]])
+    np.testing.assert_array_equal(learnt.inside(asked), [[-1.3], [seen], [1.0]])
+    found = learnt.next_state(np.array([[-1.3], [-9.0], [9.0]]), np.zeros((3, 1)))
+    np.testing.assert_allclose(found, [[-1.3], [seen], [1.0]], rtol=0, atol=1e-3)
+
+
 def test_residuals_are_those_of_refits_without_each_transition():
     state, action, following = swings(25)
     learnt = Dynamics.learn(SPACES, MODEL, state, action, following)
@@ -319,7 +344,7 @@ def test_residuals_are_those_of_refits_without_each_transition():
 
 def test_a_dynamics_of_stored_weights_is_the_one_that_was_learnt():
     first = Dynamics.learn(SPACES, MODEL, *swings(25))
-    again = Dynamics(SPACES, first.fitted, first.points, first.weights, first.middle, first.unit)
+    again = Dynamics(SPACES, first.fitted, first.points, first.weights, first.middle, first.unit, first.ends)
     state, action, _ = swings(10, seed=1)
     np.testing.assert_array_equal(again.next_state(state, action), first.next_state(state, action))
     np.testing.assert_allclose(again.targets, first.targets, rtol=0, atol=1e-11)
@@ -443,14 +468,28 @@ def test_transport_of_values_is_their_interpolation_at_the_next_states():
 def test_draws_of_noise_are_centred_with_the_variance_of_the_nearest_residuals():
     transport = transported(True, noise=0.3, n=80)
     moves, draws = transport.moves, 8
-    noise = transport.noise(*transport.pairs, draws)
-    assert noise.shape == (draws, len(transport.pairs[0]), 2)
+    nodes = transport.mesh.nodes
+    noise = transport.noise(nodes, draws)
+    assert noise.shape == (draws, len(nodes), 2)
     np.testing.assert_allclose(noise.mean(axis=0), 0.0, rtol=0, atol=1e-12)
-    place = moves.fitted.scaling(SPACES.features(*transport.pairs))
-    distance = ((place[:, None, :] - moves.points[None]) ** 2).sum(axis=2)
+    place = moves.fitted.scaling(SPACES.features(nodes, np.zeros((len(nodes), 1))))[:, :3]
+    distance = ((place[:, None, :] - moves.points[None, :, :3]) ** 2).sum(axis=2)  # by state alone
     nearest = np.argsort(distance, axis=1)[:, :draws]
     expected = moves.residuals[nearest].var(axis=1, ddof=1)  # unbiased, as the stretch makes it
     np.testing.assert_allclose((noise**2).mean(axis=0), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_all_actions_of_a_node_get_the_same_draws():
+    """Or the best of them would be the luckiest."""
+    transport = transported(True, noise=0.1, n=80)
+    shifts = [SPACES.state.change(transport.following, outcome) for outcome in transport.outcomes]
+    shifts = np.array(shifts).reshape(len(shifts), 3, transport.mesh.size, 2)
+    low, high = transport.moves.ends
+    inside = [(each[:, 1] > low[1]) & (each[:, 1] < high[1]) for each in transport.outcomes]
+    uncut = np.array(inside).reshape(len(inside), 3, -1).all(axis=1)
+    assert uncut.mean() > 0.5
+    for action in (1, 2):
+        np.testing.assert_allclose(shifts[:, action][uncut], shifts[:, 0][uncut], rtol=0, atol=1e-12)
 
 
 def test_draws_of_noise_have_the_variance_of_the_worlds_noise():
@@ -461,20 +500,25 @@ def test_draws_of_noise_have_the_variance_of_the_worlds_noise():
     learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), state, action, following)
     mesh = Mesh(np.array([-2.0]), np.array([2.0]), (21,), np.array([False]))
     transport = Transport(spaces, learnt, mesh, spaces.action.candidates(5), nowhere, True)
-    square = (transport.noise(*transport.pairs) ** 2).mean()
+    square = (transport.noise(mesh.nodes) ** 2).mean()
     assert math.sqrt(square) == pytest.approx(0.3, rel=0.2)
 
 
-def test_outcomes_stay_within_the_bounds():
-    for outcome in transported(True, noise=0.5).outcomes:
-        assert (np.abs(outcome[:, 1]) <= 2.0).all()
+def test_outcomes_stay_within_the_bounds_or_what_was_seen_beyond_them():
+    transport = transported(True, noise=0.5)
+    low, high = transport.moves.ends
+    assert low[1] < -2.0 and high[1] > 2.0  # noise leads beyond the bounds
+    for outcome in transport.outcomes:
+        assert (outcome[:, 1] >= low[1]).all() and (outcome[:, 1] <= high[1]).all()
         assert (np.abs(outcome[:, 0]) <= math.pi).all()
 
 
 def test_a_large_mesh_takes_fewer_draws(monkeypatch):
     transport = transported(True, noise=0.2)
-    monkeypatch.setattr(transport_module, "MOST_WEIGHTS", 3 * len(transport.following) * 4)
-    assert len(transport.outcomes) == 3
+    monkeypatch.setattr(transport_module, "MOST_WEIGHTS", 7 * len(transport.following) * 4)
+    assert len(transport.outcomes) == 7
+    monkeypatch.setattr(transport_module, "MOST_WEIGHTS", 1)
+    assert len(transported(True, noise=0.2).outcomes) == 4  # at least
 
 
 def test_changes_at_the_nodes_lead_to_the_next_states():
@@ -520,11 +564,16 @@ def test_the_box_holds_what_was_seen_and_a_margin_where_nothing_ends():
     np.testing.assert_allclose(0.5 * (high - low), extent_module.MARGIN * half, rtol=1e-2)
 
 
-def test_the_box_is_cut_to_the_worlds_bounds():
+def test_the_box_is_cut_to_the_worlds_bounds_or_what_was_seen_beyond_them():
     _, learnt, state, action = drifting(bounds=(-1.02, 1.02))
     low, high = trusted_box(learnt, state, nowhere, action)
-    assert low[0] >= -1.02
-    assert high[0] <= 1.02
+    assert (low >= learnt.ends[0]).all() and (high <= learnt.ends[1]).all()
+    assert learnt.ends[0][0] < -1.02 and learnt.ends[1][0] > 1.02  # next states lie up to 0.3 beyond 1
+    spaces, _, state, action = drifting(bounds=(-1.02, 1.02))
+    walled = np.clip(state + np.concatenate([0.3 * action, 0.1 * action], axis=1), [-1.02, -9], [1.02, 9])
+    learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), state, action, walled)
+    low, high = trusted_box(learnt, state, nowhere, action)
+    assert low[0] >= -1.02 and high[0] <= 1.02
 
 
 def test_the_box_leaves_out_states_that_end_an_episode():
@@ -558,10 +607,11 @@ def test_a_box_where_everything_ends_is_that_of_the_states():
 
 
 def test_a_box_round_met_states_has_the_mean_start_in_its_middle():
-    space = rf.Box.of(theta="angle", x=(-5.0, 5.0), y=None)
+    space, far = rf.Box.of(theta="angle", x=(-5.0, 5.0), y=None), np.array([4.0, 5.0, 9.0])
+    dynamics = SimpleNamespace(space=space, ends=(-far, far))
     rng = np.random.default_rng(0)
     met, starts = rng.uniform(-1.0, 1.0, (50, 3)), rng.uniform(-0.1, 0.1, (10, 3))
-    low, high = extent_module.met_box(space, met, starts, nowhere, 0.2)
+    low, high = extent_module.met_box(dynamics, met, starts, nowhere, 0.2)
     middle = starts.mean(axis=0)
     assert (low[0], high[0]) == (-math.pi, math.pi)
     np.testing.assert_allclose(0.5 * (low + high)[1:], middle[1:], atol=0.01)

@@ -701,16 +701,28 @@ def test_an_episode_that_was_cut_is_no_whole_one():
         data.first(episodes=whole + 1)
 
 
+class CutShort(rf.World):
+    """A walk that can only be stepped, and is cut after 10 of its 50 steps."""
+
+    state, action, horizon = rf.Box.of(x=(-9.0, 9.0)), rf.Box.of(u=(-1.0, 1.0)), 50
+
+    def reset(self, rng):
+        self.x, self.h = rng.uniform(-1.0, 1.0, 1), 0
+        return self.x
+
+    def step(self, action):
+        self.x, self.h = 0.9 * self.x + 0.1 * action, self.h + 1
+        return self.x, False, self.h == 10
+
+
 @pytest.mark.parametrize("name", ["a target before the horizon", "a limit before the horizon"])
 def test_an_episode_that_was_played_to_its_end_is_a_whole_one(name):
     if name.startswith("a target"):
         world = type("Flat", (Hill,), {"state": rf.Box.of(theta="angle", v=(-2, 2))})()
         data = rf.explore(world, PER_STEP, rf.Online(beta=0.1), episodes=3)
     else:
-        import gymnasium
-
-        env = gymnasium.make("Pendulum-v1", max_episode_steps=10)
-        data = rf.explore(rf.from_gymnasium(env, horizon=50), MODEL, rf.Uniform(), episodes=3)
+        data = rf.explore(CutShort(), MODEL, rf.Uniform(), episodes=3)
+        assert data.h.max() == 9 and not data.terminated.any()
     assert len(data.first(episodes=3)) == len(data)
 
 

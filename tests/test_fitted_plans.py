@@ -163,7 +163,6 @@ def test_per_step_data_say_nothing_of_later_steps():
         rf.plan(experience, "1", horizon=5)
 
 
-@pytest.mark.xfail(strict=True, reason="plan_many builds the design again for every reward")
 def test_many_rewards_share_one_factorisation(monkeypatch):
     loads, own = [], Observed.load
     monkeypatch.setattr(Observed, "load", lambda *args: loads.append(1) or own(*args))
@@ -218,7 +217,6 @@ def test_nothing_is_gained_after_an_end():
     assert over.value([0.0]) == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="fitted._observed calls the user's function with angles as they came")
 def test_a_termination_sees_angles_between_minus_pi_and_pi():
     world = rf.from_gymnasium("Pendulum-v1", horizon=100)
     data = rf.explore(world, AUTO, rf.Uniform(), transitions=100, seed=3, progress=False)
@@ -233,7 +231,6 @@ def test_a_termination_sees_angles_between_minus_pi_and_pi():
     assert max(seen) <= math.pi
 
 
-@pytest.mark.xfail(strict=True, reason="fitted._observed does not check what the user's function returns")
 def test_a_termination_must_answer_for_every_state():
     with pytest.raises(ValueError, match=r"terminated\(state\) must return"):
         rf.plan(slope(), "1", rf.Mean(), terminated=lambda s: True)

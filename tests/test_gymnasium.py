@@ -337,7 +337,7 @@ def test_a_wrapped_environment_is_stepped_through_its_wrapper():
     states = plain.observation.state(plain.state, wrapped.state)
     following, _ = plain.sample(states, -wrapped.action, 0, rng_of(0))
     np.testing.assert_allclose(plain.observe(following), wrapped.next_state, atol=1e-5)
-    assert np.abs(wrapped.action).max() == 2.0
+    assert 1.9 < np.abs(wrapped.action).max() <= 2.0  # uniform between the bounds
 
 
 def test_an_online_world_can_be_scouted():
@@ -368,10 +368,15 @@ def test_an_environment_derived_from_a_known_one_may_do_anything():
 
 
 def test_a_time_limit_cuts_an_episode_and_does_not_end_it():
-    world = rf.from_gymnasium(gymnasium.make("Pendulum-v1", max_episode_steps=7), horizon=50)
-    data = uniform(world, 30)
+    env = gymnasium.make("Pendulum-v1", max_episode_steps=7)
+    data = uniform(rf.from_gymnasium(env), 30)
     assert data.h.max() == 6 and not data.terminated.any()
     assert data.episode.tolist() == [t // 7 for t in range(30)]
+    with pytest.raises(ValueError, match="this environment cuts episodes after 7 steps"):
+        rf.from_gymnasium(env, horizon=8)
+    assert rf.from_gymnasium(env, horizon=7).horizon == 7
+    longer = rf.from_gymnasium("Pendulum-v1", horizon=300)  # by its id the limit is set
+    assert longer.horizon == 300 and uniform(longer, 250).h.max() == 249
 
 
 # Spaces that can and cannot be taken.
@@ -467,8 +472,26 @@ class Ring(gymnasium.Env):
         return self.at, 0.0, False, False, {}
 
 
-def test_labels_that_begin_elsewhere_are_shifted():
-    world = rf.from_gymnasium(Ring(), horizon=6)
+class FromZero(gymnasium.Wrapper):
+    """The ring with labels from 0."""
+
+    def __init__(self):
+        super().__init__(Ring())
+        self.observation_space, self.action_space = gym_spaces.Discrete(5), gym_spaces.Discrete(3)
+
+    def reset(self, **options):
+        seen, about = super().reset(**options)
+        return seen - 5, about
+
+    def step(self, action):
+        seen, *rest = super().step(action + 2)
+        return seen - 5, *rest
+
+
+def test_labels_that_begin_elsewhere_are_refused_and_may_be_shifted_by_a_wrapper():
+    with pytest.raises(ValueError, match=r"labels of the action space must begin at 0, got .*start=2"):
+        rf.from_gymnasium(Ring(), horizon=6)
+    world = rf.from_gymnasium(FromZero(), horizon=6)
     assert world.state == rf.Discrete(5, "s") and world.action == rf.Discrete(3, "action")
     data = uniform(world)
     assert data.state.dtype == data.next_state.dtype == np.int64
@@ -507,7 +530,9 @@ def test_a_pilot_measures_infinite_bounds_alone():
 def test_a_pilot_with_given_bounds_leaves_these_alone():
     world = rf.from_gymnasium("CartPole-v1", bounds={"v": (-9, 9)}, pilot=200)
     assert (world.state.low[1], world.state.high[1]) == (-9.0, 9.0)
-    assert math.isfinite(world.state.low[3]) and rf.from_gymnasium(Ring(), horizon=3, pilot=5).state.n == 5
+    assert (
+        math.isfinite(world.state.low[3]) and rf.from_gymnasium(FromZero(), horizon=3, pilot=5).state.n == 5
+    )
 
 
 def test_a_pilot_that_sees_no_movement_says_so():

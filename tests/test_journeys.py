@@ -164,9 +164,41 @@ def test_a_run_may_be_resumed_more_than_once_and_to_no_more_than_it_has():
     for steps in (11, 25, 26, 60):
         data = rf.explore(Slide(), FIXED, rf.Qiu(0.5), steps=steps, resume=data)
     assert_same(data, whole)
+
+
+def test_a_run_may_be_resumed_to_less_than_it_has():
+    whole = rf.explore(Slide(), FIXED, rf.Qiu(0.5), steps=60)
     world = Slide()
-    assert_same(rf.explore(world, FIXED, rf.Qiu(0.5), steps=20, resume=data), whole, 20)
+    assert_same(rf.explore(world, FIXED, rf.Qiu(0.5), steps=20, resume=whole), whole, 20)
     assert world.calls == 0
+
+
+def test_a_world_that_fails_when_a_run_goes_on_loses_nothing_that_was_recorded():
+    data = rf.explore(Slide(), FIXED, rf.Uniform(), steps=20)
+    for at in range(1, 10):  # also while the last episode is played again
+        with pytest.raises(rf.WorldFailed, match="the motor is off") as caught:
+            rf.explore(Stopped(at, break_down), FIXED, rf.Uniform(), steps=40, resume=data)
+        assert len(caught.value.data) >= 20
+        assert_same(caught.value.data.first(steps=20), data)
+
+
+class InPlace(Slide):
+    """A simulator that moves the states and actions it is given, and keeps its answer in one buffer."""
+
+    buffer = np.zeros((1, 2))
+
+    def sample(self, state, action, h, rng):
+        following, ended = super().sample(state.copy(), action.copy(), h, rng)
+        state[:], action[:], self.buffer[:] = following, 9.0, following
+        return self.buffer, ended
+
+
+@pytest.mark.parametrize("strategy", [rf.Uniform(), rf.Scout(), rf.Generative()], ids=repr)
+def test_a_simulator_that_works_in_place_does_not_touch_the_data(strategy):
+    expected = rf.explore(Slide(), FIXED, strategy, transitions=30)
+    data = rf.explore(InPlace(), FIXED, strategy, transitions=30)
+    assert_same(data, expected)
+    assert np.abs(data.action).max() <= 1.0
 
 
 def test_a_world_that_does_not_repeat_itself_begins_another_episode():
@@ -186,13 +218,26 @@ def test_a_world_that_does_not_repeat_itself_begins_another_episode():
             np.testing.assert_array_equal(again.next_state[i], again.state[i + 1])
 
 
+class Cut(rf.World):
+    """A walk that can only be stepped, and is cut after 5 of its 9 steps."""
+
+    state, action, horizon = rf.Box.of(x=(-2.0, 2.0)), rf.Box.of(u=(-1.0, 1.0)), 9
+
+    def reset(self, rng):
+        self.x, self.h = rng.uniform(-1.0, 1.0, 1), 0
+        return self.x
+
+    def step(self, action):
+        self.x, self.h = 0.9 * self.x + 0.1 * action, self.h + 1
+        return self.x, False, self.h == 5
+
+
 def test_an_episode_that_the_world_cuts_is_over_and_no_end():
-    options = {"horizon": 9, "max_episode_steps": 5}
-    whole = rf.explore(pendulum(**options), FIXED, rf.Uniform(), steps=23)
+    whole = rf.explore(Cut(), FIXED, rf.Uniform(), steps=23)
     np.testing.assert_array_equal(whole.h, np.arange(23) % 5)
     assert not whole.terminated.any()
     for cut in (3, 5, 10, 12):
-        again = rf.explore(pendulum(**options), FIXED, rf.Uniform(), steps=23, resume=whole.first(steps=cut))
+        again = rf.explore(Cut(), FIXED, rf.Uniform(), steps=23, resume=whole.first(steps=cut))
         assert_same(again, whole)
 
 
@@ -612,7 +657,7 @@ def test_transitions_of_gymnasium_are_gymnasiums_own():
     env.reset(seed=0)
     for state, action, following in zip(data.state, data.action, data.next_state, strict=True):
         env.state = state.copy()
-        env.step(action)
+        env.step(action.astype(np.float32))  # as its space wants it
         np.testing.assert_array_equal(env.state, following)
 
 

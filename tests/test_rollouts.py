@@ -237,8 +237,25 @@ def test_an_episode_is_as_long_as_the_plan_or_as_was_said():
 
 def test_a_time_limit_is_no_end():
     world = rf.from_gymnasium("Pendulum-v1", max_episode_steps=7)
-    score = rf.rollouts(world, Bound(lambda s, h: [0.0]), "-theta**2", 2, horizon=20)
+    score = rf.rollouts(world, Bound(lambda s, h: [0.0]), "-theta**2", 2)
     assert (score.lengths == 7).all() and not score.terminated.any()
+
+
+def test_a_plan_longer_than_the_episodes_of_the_world_is_refused():
+    class Long(Right):
+        horizon = 13
+
+    with pytest.raises(ValueError, match="13 steps were asked for, and episodes of this world have 12"):
+        rf.rollouts(Drift(), Long(), "x", 2)
+    with pytest.raises(ValueError, match="20 steps were asked for"):
+        rf.rollouts(Drift(), Right(), "x", 2, horizon=20)
+    assert (rf.rollouts(Drift(), Long(), "-10 + 0*x", 2, horizon=4).lengths == 4).all()
+
+
+def test_a_discount_counts_later_rewards_less():
+    plain, less = (rf.rollouts(Copied(), Right(), "1 + 0*x", 6, discount=g) for g in (1.0, 0.5))
+    np.testing.assert_array_equal(plain.returns, plain.lengths)
+    np.testing.assert_allclose(less.returns, 2.0 * (1.0 - 0.5**less.lengths), rtol=1e-12)
 
 
 # --- what is said of them ---

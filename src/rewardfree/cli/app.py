@@ -247,6 +247,9 @@ def explore(
     ] = None,
     beta: Annotated[float, typer.Option(help="For online and qiu.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps of an episode; by default its time limit.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Data to go on from; limits are then totals.")] = None,
     out: Annotated[Path, typer.Option(help="Where the data go.")] = Path("data.npz"),
 ) -> None:
@@ -260,7 +263,9 @@ def explore(
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     limits = {"transitions": transitions, "steps": steps, "episodes": episodes, "seconds": seconds}
-    for line in journeys.explore_to(out, env, strategy, beta, seed, resume, **limits, max_sigma=max_sigma):
+    for line in journeys.explore_to(
+        out, env, strategy, beta, seed, horizon, resume, **limits, max_sigma=max_sigma
+    ):
         typer.echo(line)
 
 

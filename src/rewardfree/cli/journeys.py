@@ -13,6 +13,7 @@ import typer
 import rewardfree as rf
 from rewardfree.cli.pictures import write_gif
 from rewardfree.diagnostics import CELLS, diagnose
+from rewardfree.dynamics.curiosity import check_variables
 from rewardfree.files import kind_of
 from rewardfree.report.experience import experience_figure, plan_figure
 from rewardfree.report.style import save
@@ -34,16 +35,23 @@ PLANNERS = {
 
 
 def explore_to(
-    out: Path, env: str, strategy: str | None, beta: float, seed: int, resume: Path | None, **limits: Any
+    out: Path,
+    env: str,
+    strategy: str | None,
+    beta: float,
+    seed: int,
+    horizon: int | None,
+    resume: Path | None,
+    **limits: Any,
 ) -> Iterator[str]:
     """Explore an environment and write what was collected, also if it was interrupted."""
     _check_folder(out)
-    world = rf.from_gymnasium(env)
+    world = rf.from_gymnasium(env, horizon=horizon)
     if not isinstance(world, rf.World):
         raise ValueError(
             f"{env} has finitely many states and a table: use it from Python, rf.from_gymnasium({env!r})"
         )
-    name = strategy or ("generative" if world.generative else "scout")
+    name = strategy or _default_strategy(world)
     chosen = _named("strategy", name, STRATEGIES)(beta)
     model = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
     before: Any = None if resume is None else _experience(resume)
@@ -62,7 +70,17 @@ def explore_to(
     if data.stopped_by == "interrupted":
         typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
         raise typer.Exit(130)
-    yield diagnose(data).verdict
+    if data.is_box and data.kept.sum() > 2:
+        yield diagnose(data).verdict
+
+
+def _default_strategy(world: rf.World) -> str:
+    """The best that this world allows."""
+    try:
+        check_variables(world.spaces)
+    except ValueError:  # no mesh can be laid over its states
+        return "uniform"
+    return "generative" if world.generative else "scout"
 
 
 def plan_to(
@@ -102,7 +120,8 @@ def evaluate(
     text = reward or getattr(getattr(plan, "reward", None), "text", None)
     if text is None:
         raise ValueError(f"the reward of {source} was a Python function: give --reward FORMULA to count")
-    score = rf.rollouts(world, plan, text, episodes, seed)
+    counted = plan.discount if getattr(plan, "horizon", 1) is None else 1.0
+    score = rf.rollouts(world, plan, text, episodes, seed, discount=counted)
     low, high = score.interval()
     lowest, highest = score.returns.min(), score.returns.max()
     yield f"mean return {score.mean:.4g} over {episodes} episodes (95% interval {low:.4g} .. {high:.4g})"
@@ -111,7 +130,7 @@ def evaluate(
     if expected is not None and reward is None:
         yield f"inside its model the plan expected {expected:.4g}"
     if gif is not None:
-        frames = write_gif(gif, name, options, plan, seed)
+        frames = write_gif(gif, name, options, about.get("horizon"), plan, seed)
         yield f"{frames} frames: {gif}"
 
 

@@ -13,7 +13,9 @@ from rewardfree.streams import stream
 MOST_FRAMES = 300
 
 
-def write_gif(path: Path, env: str, options: dict[str, Any], plan: Any, seed: int) -> int:
+def write_gif(
+    path: Path, env: str, options: dict[str, Any], horizon: int | None, plan: Any, seed: int
+) -> int:
     """Play one episode and write what it looks like; returns the number of frames."""
     needed = "a film needs pygame and pillow: pip install 'rewardfree[render]'"
     try:
@@ -23,7 +25,7 @@ def write_gif(path: Path, env: str, options: dict[str, Any], plan: Any, seed: in
     import gymnasium
 
     try:
-        world: Any = rf.from_gymnasium(env, **{**options, "render_mode": "rgb_array"})
+        world: Any = rf.from_gymnasium(env, horizon=horizon, **{**options, "render_mode": "rgb_array"})
         state = world.reset(stream(seed, "rollout", 0))
         frames = [world.env.render()]
         for h in range(plan.horizon or world.horizon):

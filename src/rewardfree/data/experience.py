@@ -111,6 +111,14 @@ class Experience(Record):
         state = self.spaces.state.checked(self.state, "state")
         following = self.spaces.state.checked(self.next_state, "next_state")
         action = self.spaces.action.checked(self.action, "action")
+        self.spaces.state.checked(self.starts, "starts")
+        for name, kinds in (("episode", "iu"), ("h", "iu"), ("terminated", "b"), ("kept", "b")):
+            if getattr(self, name).dtype.kind not in kinds:
+                raise ValueError(f"{name} must be whole numbers or flags, got {getattr(self, name).dtype}")
+        if len(self.h) and not (self.h.min() >= 0 and self.h.max() < self.horizon):
+            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {self.h.min()}..{self.h.max()}")
+        if self.fitted is not None and len(self.fitted.scaling.centre) != len(self.spaces.groups):
+            raise ValueError(f"the scaling must have {len(self.spaces.groups)} features")
         return replace(self, state=state, action=action, next_state=following)
 
     def _rows(self, end: int, stopped_by: str) -> Self:

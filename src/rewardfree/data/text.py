@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rewardfree.data.experience import Experience
 
 NEXT = "next_"
+#: Columns of other tables of transitions; whoever wrote them did not mean an action.
+NO_VARIABLES = ("reward", "truncated", "done", "info")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -45,8 +47,9 @@ def read_columns(
 ) -> dict[str, Any]:
     """The columns of an `Experience` from a CSV file, its spaces, and which rows are an episode's first."""
     table = _numbers(Path(path))
-    if "reward" in table:
-        raise ValueError(f"{path} has a column reward: data here have none, take it out")
+    for name in NO_VARIABLES:
+        if name in table:
+            raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
     names = [name for name in table if NEXT + name in table]
     alone = [name.removeprefix(NEXT) for name in table if name.startswith(NEXT)]
     alone = [name for name in alone if name not in table]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import check_finite
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Space
 
@@ -38,6 +39,8 @@ class GivenEndings:
 
     def __call__(self, state: Any) -> Any:
         ended = np.asarray(self.function(self.space.wrapped(state)))
+        if ended.dtype.kind == "f":
+            check_finite(ended, "what terminated(state) returns")
         if ended.shape != (len(state),):
             raise ValueError(
                 f"terminated(state) must return ({len(state)},) for {len(state)} states, got {ended.shape}"

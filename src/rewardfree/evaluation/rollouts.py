@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import check_kind, count, probability
+from rewardfree.arrays import as_number, check_kind, count, probability
 from rewardfree.rewards import RewardFunction, reward_table
 from rewardfree.streams import stream
 from rewardfree.worlds.enumerated import Enumerated
@@ -49,11 +49,12 @@ def rollouts(
     seed: int = 0,
     *,
     horizon: int | None = None,
+    discount: float = 1.0,
 ) -> Score:
     """Play episodes of a plan and count `reward`, which is never the world's own: it has none.
 
     Every episode has a stream of its own, so that it does not depend on the others. Episodes are as long as
-    the plan's horizon, or `horizon`, or the world's.
+    the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less.
     """
     episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
     played: World = Enumerated(world) if isinstance(world, FiniteWorld) else world
@@ -61,6 +62,11 @@ def rollouts(
     check_declared(played)
     own = getattr(plan, "horizon", None)
     steps = count(horizon, "horizon") if horizon is not None else own or played.horizon
+    if steps > played.horizon:
+        raise ValueError(f"{steps} steps were asked for, and episodes of this world have {played.horizon}")
+    discount = as_number(discount, "discount")
+    if not 0.0 < discount <= 1.0:
+        raise ValueError(f"discount must lie in (0, 1], got {discount}")
     gained = _gained(world, reward, steps)
     crowd = _crowd(played, episodes)
     returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)
@@ -77,7 +83,7 @@ def rollouts(
             following = np.array([step[0] for step in after])
             if following.dtype.kind == "f" and not np.isfinite(following).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
-            returns[numbers] += gained(h, now, actions, following)
+            returns[numbers] += discount**h * gained(h, now, actions, following)
             lengths[numbers] += 1
             ended[numbers] = [step[1] for step in after]
             going = np.array([not (step[1] or step[2]) for step in after], bool)

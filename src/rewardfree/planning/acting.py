@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count
+from rewardfree.arrays import check_finite, count
 from rewardfree.worlds.spaces import Discrete, Spaces
 from rewardfree.worlds.world import Observation
 
@@ -38,6 +38,7 @@ class Acting(ABC):
             raise ValueError("give a state, or observation=, and not both")
         if observation is not None and self.observation is not None:
             seen = np.asarray(observation, np.float64)
+            check_finite(seen, "observation")
             single = seen.ndim == 1
             return self.observation.state(space, seen[None] if single else seen), single
         given = np.asarray(state if observation is None else observation)

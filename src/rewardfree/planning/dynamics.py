@@ -63,9 +63,15 @@ class DynamicsPlanner:
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
         object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
+        for name in ("discounts", "depths"):
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, (tuple, list)) or not given):
+                raise ValueError(f"{name} must be some numbers, such as (1.0, 0.99), or None, got {given!r}")
+        if self.noise not in (None, True, False):
+            raise ValueError(f"noise must be True, False or None, got {self.noise!r}")
         if self.discounts is not None:
             numbers = tuple(as_number(each, "discount") for each in self.discounts)
-            if not numbers or not all(0.0 < each <= 1.0 for each in numbers):
+            if not all(0.0 < each <= 1.0 for each in numbers):
                 raise ValueError(f"discounts must lie in (0, 1], got {self.discounts!r}")
             object.__setattr__(self, "discounts", numbers)
         if self.depths is not None:

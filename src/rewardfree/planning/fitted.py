@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,26 +58,29 @@ class FittedPlan(Acting):
         return float(values[0]) if single else values
 
 
-def fitted_plan(
+def fitted_plans(
     data: Experience,
-    reward: RewardFunction,
+    rewards: Sequence[RewardFunction],
     planner: Planner,
     model: Model | None,
     horizon: int,
     discount: float,
     terminated: Any,
-) -> FittedPlan:
-    """Alg 1 with that planner's bonus.
+) -> list[FittedPlan]:
+    """Alg 1 with that planner's bonus, for each reward, from one factorisation.
 
     Values are clipped to [0, H] if all rewards met lie in [0, 1], as in the paper, else to what the steps to
     go can give. A reward of the next state is regressed with V.
     """
+    plans = []
     with one_blas_thread():
-        recursion = recursion_for(
-            _observed(data, model, horizon, terminated), reward, planner, horizon, discount
-        )
-        recursion.learnt(0)  # from the last step to the first, now and not when it acts
-    return FittedPlan(data.spaces, data.observation, horizon, planner, data.provenance, reward, recursion)
+        observed = _observed(data, model, horizon, terminated)
+        for reward in rewards:
+            recursion = recursion_for(observed, reward, planner, horizon, discount)
+            recursion.learnt(0)  # from the last step to the first, now and not when it acts
+            about = (data.spaces, data.observation, horizon, planner, data.provenance)
+            plans.append(FittedPlan(*about, reward, recursion))
+    return plans
 
 
 def recursion_for(

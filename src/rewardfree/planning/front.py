@@ -13,7 +13,7 @@ from rewardfree.model import Model
 from rewardfree.planning import finite
 from rewardfree.planning.dynamics import SIDES, DynamicsPlanner
 from rewardfree.planning.finite import Mean, Planner
-from rewardfree.planning.fitted import fitted_plan
+from rewardfree.planning.fitted import fitted_plans
 from rewardfree.rewards import RewardFunction
 
 
@@ -35,8 +35,8 @@ def plan(
 
     `planner` defaults to `Mean()` on a finite world, and on real states to `DynamicsPlanner()` where it can
     be used: the plan says which. `model` overrides the one of the data. `horizon` defaults to the data's;
-    `discount` without it plans for no end. On real states `terminated` says where episodes end (a function
-    of states or a formula; by default as the data saw it), and `starts` (k,d) where they begin.
+    `DynamicsPlanner` plans for no end with a `discount` alone. On real states `terminated` says where
+    episodes end (a function or a formula; by default as the data saw it), `starts` (k,d) where they begin.
     """
     options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
     about: dict[str, Any] = {"terminated": terminated, "starts": starts}
@@ -67,6 +67,8 @@ def plan_many(
                 "DynamicsPlanner() is for real states: use Mean(), Optimistic(beta) or Pessimistic(beta)"
             )
         return finite.plan_many(data, rewards, planner, model, horizon, discount, **options)
+    if device != "cpu" or dtype is not None or count(seed, "seed", at_least=0) != 0:
+        raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
     if isinstance(rewards, str):
         raise ValueError(f"rewards must be a list of rewards, got the one formula {rewards!r}: use plan")
     if not len(rewards):
@@ -91,7 +93,13 @@ def plan_many(
             f"horizon must be at most the {data.horizon} steps of these data, got {steps}: "
             "only a pooled model can go beyond them"
         )
-    return [fitted_plan(data, each, chosen, model, steps, gamma or 1.0, terminated) for each in found]
+    if chosen.ties != "lowest":
+        raise ValueError('ties="random" is for finite worlds: values of real states have no ties to speak of')
+    if starts is not None:
+        raise ValueError(
+            f"starts= is for DynamicsPlanner(), which compares plans from there: {chosen!r} does not"
+        )
+    return fitted_plans(data, found, chosen, model, steps, gamma or 1.0, terminated)
 
 
 def default_planner(data: Experience, model: Model | None = None) -> DynamicsPlanner | Planner:

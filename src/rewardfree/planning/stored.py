@@ -133,6 +133,8 @@ def _mesh_plan(arrays: dict[str, Any], about: dict[str, Any]) -> MeshPlan | Tabu
         ends = GivenEndings(spaces.state, *ends_of(about["terminated"], spaces))
     elif "seen" in arrays:
         ends = SeenEndings(spaces.state, arrays["seen"], arrays["seen_ends"])
+    elif "rewards" not in arrays:
+        raise KeyError("terminated")
     transport = Transport(spaces, dynamics, mesh, arrays["actions"], ends, about["noisy"])
     if "rewards" in arrays:
         tables = {"rewards": arrays["rewards"], "going": arrays["going"], "expected": about["expected"]}

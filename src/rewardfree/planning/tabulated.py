@@ -35,6 +35,11 @@ class TabulatedPlan(Acting):
         end = "no horizon" if self.horizon is None else f"horizon {self.horizon}"
         return f"TabulatedPlan({self.planner!r}, {end}, expects {self.expected:.4g})"
 
+    @property
+    def discount(self) -> float:
+        """Of the values."""
+        return self.values.discount
+
     def choose(self, states: Any, h: int) -> Any:
         """The actions at states (n,d)."""
         nodes, weights = self.transport.mesh.corners(states)

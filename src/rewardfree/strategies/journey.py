@@ -191,7 +191,8 @@ class Journey:
         return None
 
     def _collected(self, fitted: Fitted | None = None) -> Experience:
-        if len(self.log.rows) < len(self._recorded.rows):  # it failed before anything new came
+        early = self.stopped_by in ("interrupted", "error") and len(self.log.rows) < len(self._recorded.rows)
+        if early:  # before anything new came
             self.log = self._recorded
         return Experience(
             spaces=self.spaces,
@@ -210,9 +211,9 @@ class Journey:
         self.log.rows.append(row)
         self.kept += int(row[6])
         self._told()
-        self._check(row)
+        self._check()
 
-    def _check(self, row: tuple[Any, ...] | None = None) -> None:
+    def _check(self) -> None:
         budget = self.limits.budget
         if budget is not None:
             have = {
@@ -327,4 +328,4 @@ def _terminated_as_interrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None: it was not Python's own

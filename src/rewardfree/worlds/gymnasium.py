@@ -40,6 +40,12 @@ def from_gymnasium(
     name, made = None, env
     if isinstance(env, str):
         name = env
+        if horizon is not None:
+            if options.get("max_episode_steps", horizon) != horizon:
+                raise ValueError(
+                    f"horizon={horizon} and max_episode_steps={options['max_episode_steps']} differ"
+                )
+            options["max_episode_steps"] = count(horizon, "horizon")
         try:
             made = gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
@@ -48,7 +54,12 @@ def from_gymnasium(
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
     if not isinstance(made, gymnasium.Env):
         raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
-    limit = horizon if horizon is not None else getattr(made.spec, "max_episode_steps", None)
+    own = getattr(made.spec, "max_episode_steps", None)
+    limit = own if horizon is None else horizon
+    if own is not None and limit is not None and count(limit, "horizon") > own:
+        raise ValueError(
+            f"this environment cuts episodes after {own} steps: make one with a larger time limit"
+        )
     if limit is None:
         raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
     limit = count(limit, "horizon")
@@ -106,7 +117,8 @@ class GymnasiumWorld(World):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
+        about = {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
+        return about if self.pilot_steps == 0 else {**about, "pilot": self.pilot_steps}
 
     def reset(self, rng: np.random.Generator) -> Any:
         observation, _ = self._env.reset(seed=int(rng.integers(2**31)))
@@ -152,7 +164,7 @@ class GymnasiumWorld(World):
         """An action of ours as the environment wants it."""
         space = self._env.action_space
         if isinstance(self.action, Discrete):
-            return int(space.start) + int(action)
+            return int(action)
         return np.asarray(action, space.dtype).reshape(space.shape)
 
     def _state(self, observation: Any) -> Any:
@@ -160,7 +172,7 @@ class GymnasiumWorld(World):
         if self._task is not None:
             return np.array(self._env.unwrapped.state, np.float64)
         if isinstance(self.state, Discrete):
-            return np.int64(observation) - int(self._env.observation_space.start)
+            return np.int64(observation)
         return np.array(observation, np.float64).reshape(-1)
 
     def _measured(self, steps: int) -> Space:
@@ -225,6 +237,8 @@ def _space(space: Any, name: str, role: str) -> Space:
     import gymnasium
 
     if isinstance(space, gymnasium.spaces.Discrete):
+        if int(space.start) != 0:
+            raise ValueError(f"labels of the {role} space must begin at 0, got {space}: wrap the environment")
         return Discrete(int(space.n), name)
     if not isinstance(space, gymnasium.spaces.Box):
         raise ValueError(
