@@ -751,7 +751,7 @@ def test_random_ties_are_random_or_refused():
         ({"steps": 5, "max_sigma": -1.0}, "max_sigma must be"),
         ({"steps": 5, "seed": -1}, "seed must be"),
     ],
-    ids=str,
+    ids=lambda part: "".join(map(str, part)) if isinstance(part, dict) else None,
 )
 def test_bad_limits_are_refused_before_anything_is_played(options, said):
     world = Slide()
