@@ -154,6 +154,7 @@ def test_explore_does_not_go_on_from_another_run(cli, data, tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets jobs in the background ignore it
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 step, made = PendulumEnv.step, []
 def stepped(self, action):
