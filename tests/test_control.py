@@ -1,11 +1,14 @@
 """The control tasks: units that leave files, and the table and figure that are made of them."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import typer
 
 import rewardfree as rf
+from rewardfree.cli import control as command
 from rewardfree.experiments import control
 from rewardfree.experiments.control import TASKS, ControlUnit, read_control, run_control, task_named
 from rewardfree.report.control import SOURCES, control_figure, control_table, means, scores_table
@@ -99,3 +102,34 @@ def test_the_figure_has_a_panel_for_each_task():
     figure = control_figure(records(), TASKS)
     assert [axes.get_title().splitlines()[0] for axes in figure.axes] == [task.name for task in TASKS]
     assert all(len(axes.lines) == 2 * 3 + 2 for axes in figure.axes)  # dots and a mean of each, two levels
+
+
+def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
+    explore = rf.explore
+
+    def interrupted(*arguments, **options):
+        return dataclasses.replace(explore(*arguments, **options), stopped_by="interrupted")
+
+    monkeypatch.setattr(rf, "explore", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        control.run_unit(SMALL)
+
+
+def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def run(units, folder, jobs):
+        folder.mkdir(parents=True)
+        (folder / f"{units[0].key}.json").write_text("[]")
+        yield 1, units[0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_control", run)
+    with pytest.raises(typer.Exit) as end:
+        list(command.control(tmp_path, None, 1, 0, quick=True))
+    said = capsys.readouterr().err
+    assert end.value.exit_code == 130
+    assert "interrupted with 1 of 4 units stored in" in said and "run the same command again" in said
+
+
+def test_no_jobs_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="jobs must be a whole number of at least 1, got 0"):
+        list(command.control(tmp_path, None, 0, 0, quick=True))

@@ -689,7 +689,7 @@ def test_too_many_variables_for_a_mesh_are_refused():
     spaces = Spaces(rf.Box.of(**{f"x{i}": (-1.0, 1.0) for i in range(5)}), rf.Discrete(2))
     rng = np.random.default_rng(0)
     state, action = rng.uniform(-1.0, 1.0, (20, 5)), rng.integers(2, size=20)
-    with pytest.raises(ValueError, match="E needs up to 4 real state variables, got x0, x1, x2, x3, x4"):
+    with pytest.raises(ValueError, match="takes up to 4 real state variables, got x0, x1, x2, x3, x4"):
         Curiosity(spaces, MODEL, state, action, 0.5 * state, np.zeros(20, bool))
 
 

@@ -772,7 +772,7 @@ def test_scout_needs_a_pooled_model_and_real_states():
     ):
         rf.explore(world, PER_STEP, rf.Scout(), steps=10)
     assert world.calls == 0
-    with pytest.raises(ValueError, match="E needs up to 4 real state variables, got s"):
+    with pytest.raises(ValueError, match="takes up to 4 real state variables, got s"):
         rf.explore(Enumerated(small_world()), FIXED, rf.Scout(), steps=PILOT + 1)
 
 

@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rewardfree"
-SMALL = ["arrays", "threads", "special", "ties", "streams", "files", "progress", "formulas", "tables"]
+SMALL = [
+    "arrays",
+    "threads",
+    "special",
+    "ties",
+    "streams",
+    "files",
+    "progress",
+    "formulas",
+    "tables",
+    "interruption",
+]
 ENGINE = [
     *SMALL, "kernels", "posterior", "autokernel", "model", "presets", "budget", "worlds", "rewards", "data",
     "regressions", "dynamics", "strategies", "planning", "evaluation",

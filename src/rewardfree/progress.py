@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,7 +15,7 @@ SILENT_SECONDS = 2.0
 
 def progress(
     items: Iterable[tuple[float, T]], total: float, show: bool | None = None
-) -> Iterator[tuple[float, T]]:
+) -> Generator[tuple[float, T], None, None]:
     """Items that come with how much is done by then, and a line on standard error: 25%, 34 s left.
 
     `show` None: on a terminal, and after two seconds; True: at once; False: never.

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rewardfree.arrays import count
+from rewardfree.cli.stored import said_where_it_stopped
 from rewardfree.experiments.control import TASKS, ControlUnit, read_control, run_control
 from rewardfree.files import written_whole
 from rewardfree.progress import progress
@@ -27,11 +29,17 @@ def control(out: Path, runs: int | None, jobs: int | None, seed: int, quick: boo
     folder = out / ("control-quick" if quick else "control")
     yield f"control: {len(units)} units of {transitions} transitions, seeds {seeds[0]} to {seeds[-1]}"
     started, ran = time.perf_counter(), 0
-    work = run_control(units, folder / "units", jobs or os.cpu_count() or 1)
-    for _ in progress(((float(done), unit) for done, unit in work), len(units)):
-        ran += 1
+    store = folder / "units"
+    work = run_control(units, store, os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"))
+
+    def stored() -> tuple[int, int]:
+        return sum((store / f"{unit.key}.json").exists() for unit in units), len(units)
+
+    with said_where_it_stopped(stored, store):
+        for _ in progress(((float(done), unit) for done, unit in work), len(units)):
+            ran += 1
     yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
-    records = read_control(units, folder / "units")
+    records = read_control(units, store)
     table = control_table(records, tasks)
     if not quick:  # a quick look is no evidence
         table += ["", *scores_table(records, tasks)]

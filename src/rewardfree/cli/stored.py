@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
 
 import typer
 
 from rewardfree.experiments.local import run_units
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
+from rewardfree.interruption import terminated_as_interrupted
 
 #: The file of a folder that holds its results.
 RESULTS = "results.sqlite"
@@ -20,14 +20,21 @@ RESULTS = "results.sqlite"
 
 def run_to_the_end(sweep: Sweep, store: Store, jobs: int | None, allow_imports: bool = False) -> int:
     """Run what the store lacks; on Ctrl-C or SIGTERM say what is safe, and how to go on."""
-    with _terminated_as_interrupted():
+    wanted = {unit.key for unit in sweep.units}
+    with said_where_it_stopped(lambda: (len(store.keys() & wanted), len(sweep.units)), store.path):
+        return run_units(sweep.units, store, jobs=jobs, allow_imports=allow_imports)
+
+
+@contextmanager
+def said_where_it_stopped(stored: Callable[[], tuple[int, int]], path: Path) -> Iterator[None]:
+    """On Ctrl-C or SIGTERM say how many units of how many are safe there, and how to go on."""
+    with terminated_as_interrupted():
         try:
-            return run_units(sweep.units, store, jobs=jobs, allow_imports=allow_imports)
+            yield
         except KeyboardInterrupt as reason:
-            done = len(store.keys() & {unit.key for unit in sweep.units})
-            total = len(sweep.units)
+            done, total = stored()
             typer.echo(
-                f"rewardfree: interrupted with {done} of {total} units stored in {store.path}; "
+                f"rewardfree: interrupted with {done} of {total} units stored in {path}; "
                 "run the same command again and it goes on",
                 err=True,
             )
@@ -42,17 +49,3 @@ def stored(folder: Path) -> Iterator[Store]:
         if next(store.rows(), None) is None:
             raise ValueError(f"there are no results in {folder} yet: run its sweep again")
         yield store
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends a sweep as Ctrl-C does: workers first, and with a word."""
-
-    def interrupt(*_: Any) -> NoReturn:
-        raise KeyboardInterrupt("SIGTERM")
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

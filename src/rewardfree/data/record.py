@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from rewardfree.model import Model
 COLUMNS = ("episode", "h", "state", "action", "next_state", "terminated", "kept")
 
 
-class Record:
+class Record(ABC):
     """t environment steps of one run; a subclass says what states and actions are."""
 
     horizon: int
@@ -84,9 +85,9 @@ class Record:
         shorter: dict[str, Any] = {name: getattr(self, name)[:end] for name in COLUMNS}
         return replace(self, **shorter, stopped_by=stopped_by)  # type: ignore[type-var]
 
+    @abstractmethod
     def _whole_episodes(self) -> int:
         """How many episodes were played to their end."""
-        raise NotImplementedError
 
     def _end(self, budget: Budget) -> int:
         """How many environment steps that budget allows; data that end before it are an error."""

@@ -35,7 +35,8 @@ def check_variables(spaces: Spaces) -> None:
     """Refuse states that no mesh can be laid over."""
     if not isinstance(spaces.state, Box) or spaces.state.size not in SIDES:
         raise ValueError(
-            f"E needs up to {max(SIDES)} real state variables, got {', '.join(spaces.state.names)}: "
+            f"exploring through a mesh takes up to {max(SIDES)} real state variables, got "
+            f"{', '.join(spaces.state.names)}: "
             'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from rewardfree.dynamics.fitting import fitted_to, targets_of
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.spaces import Box, Spaces, wrap
+from rewardfree.worlds.spaces import Box, Spaces
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3
@@ -37,6 +38,7 @@ class Dynamics:
         ends: tuple[Any, Any],
     ) -> None:
         self.spaces, self.space, self.fitted, self.ends = spaces, _box(spaces), fitted, ends
+        self._reach = replace(self.space, low=tuple(ends[0]), high=tuple(ends[1]))
         self.points, self.weights = points, weights  # (n,f) and (n,d)
         self.middle, self.unit = middle, unit  # (d,) each
 
@@ -80,7 +82,7 @@ class Dynamics:
 
     def inside(self, state: Any) -> Any:
         """States (n,d) with angles wrapped, within the bounds or what was seen beyond them."""
-        return np.where(self.space.angular, wrap(state), np.clip(state, *self.ends))
+        return self._reach.inside(self.space.wrapped(state))
 
     def std(self, state: Any, action: Any) -> Any:
         """sigma at (s,a), (n,), in units of the kernel."""

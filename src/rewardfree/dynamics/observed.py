@@ -48,7 +48,9 @@ class Observed:
 
     def seen(self, h: int) -> tuple[Any, Any, Any, Any]:
         """States, actions, next states and ends at the points of step h."""
-        return tuple(np.array(column) for column in zip(*self._rows[self.step(h)], strict=True))  # type: ignore
+        columns = zip(*self._rows[self.step(h)], strict=True)
+        state, action, following, ended = (np.array(column) for column in columns)
+        return state, action, following, ended
 
     def count(self, h: int) -> int:
         return len(self.designs[self.step(h)])

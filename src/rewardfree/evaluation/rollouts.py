@@ -63,7 +63,10 @@ def rollouts(
     own = getattr(plan, "horizon", None)
     steps = count(horizon, "horizon") if horizon is not None else own or played.horizon
     if steps > played.horizon:
-        raise ValueError(f"{steps} steps were asked for, and episodes of this world have {played.horizon}")
+        raise ValueError(
+            f"{steps} steps were asked for, and episodes of this world have {played.horizon}: "
+            "give a smaller horizon=, or make the world with a longer one"
+        )
     discount = as_number(discount, "discount")
     if not 0.0 < discount <= 1.0:
         raise ValueError(f"discount must lie in (0, 1], got {discount}")

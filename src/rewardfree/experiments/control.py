@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import rewardfree as rf
+from rewardfree.experiments.local import finished_units
 from rewardfree.files import written_whole
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
@@ -131,20 +131,26 @@ class ControlUnit:
         kind = "oracle" if self.oracle else "learnt"
         return f"{task_named(self.env).name}-{kind}-{self.seed}-{self.transitions}-{self.episodes}"
 
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Of its world, model and strategy, for messages."""
+        return self.env, "AutoKernel", f"seed {self.seed}"
+
+    def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
+        """Its records; a worker's job."""
+        return run_unit(self)
+
 
 def run_control(units: list[ControlUnit], folder: Path, jobs: int) -> Iterator[tuple[int, ControlUnit]]:
     """Run the units that the folder lacks, and say which one is done: each leaves a file."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [unit for unit in units if not (folder / f"{unit.key}.json").exists()]
     done = len(units) - len(missing)
-    if not missing:
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_to_file, unit, folder): unit for unit in missing}
-        for finished in as_completed(waiting):
-            finished.result()
-            done += 1
-            yield done, waiting[finished]
+    for unit, records in finished_units(missing, jobs):  # the parent alone writes
+        with written_whole(folder / f"{unit.key}.json") as part:
+            part.write_text(json.dumps(records, indent=1), encoding="utf-8")
+        done += 1
+        yield done, unit
 
 
 def read_control(units: list[ControlUnit], folder: Path) -> list[dict[str, Any]]:
@@ -216,12 +222,8 @@ class _TrueDynamics:
 def _explored(world: Any, source: str, unit: ControlUnit) -> Any:
     strategies = {"generative": rf.Generative(), "online": rf.Scout(), "uniform": rf.Uniform()}
     model = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-    return rf.explore(
-        world, model, strategies[source], transitions=unit.transitions, seed=unit.seed, progress=False
-    )
-
-
-def _to_file(unit: ControlUnit, folder: Path) -> None:
-    records = run_unit(unit)
-    with written_whole(folder / f"{unit.key}.json") as part:
-        part.write_text(json.dumps(records, indent=1), encoding="utf-8")
+    chosen, n = strategies[source], unit.transitions
+    data = rf.explore(world, model, chosen, transitions=n, seed=unit.seed, progress=False)
+    if data.stopped_by != "transitions":  # what was cut short must not be stored as if it were whole
+        raise KeyboardInterrupt
+    return data

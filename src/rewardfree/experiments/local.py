@@ -8,15 +8,28 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 from rewardfree.arrays import count
 from rewardfree.experiments.store import Store
-from rewardfree.experiments.unit import Record, Work
+from rewardfree.experiments.unit import Work
 from rewardfree.progress import progress as shown
+
+
+class Runnable(Protocol):
+    """What a worker can do: a world, a model and a strategy by their names, and results."""
+
+    @property
+    def names(self) -> tuple[str, str, str]: ...
+
+    def run(self, allow_imports: bool = False) -> list[Any]: ...
+
+
+Run = TypeVar("Run", bound=Runnable)
 
 #: A unit whose worker dies this often is given up: it may be what kills it.
 ATTEMPTS = 3
@@ -39,7 +52,9 @@ def run_units(
         store.want(unit.key for unit in units)
         done = store.keys()
         waiting = _mixed([unit for unit in units if unit.key not in done])
-        finished = ((float(i + 1), pair) for i, pair in enumerate(_finished(waiting, jobs, allow_imports)))
+        finished = (
+            (float(i + 1), pair) for i, pair in enumerate(finished_units(waiting, jobs, allow_imports))
+        )
         for _, (unit, records) in shown(finished, max(len(waiting), 1), progress):
             store.add(unit, records)
     return len(waiting)
@@ -54,11 +69,13 @@ def _mixed(units: list[Work]) -> list[Work]:
     return sorted(units, key=lambda unit: (worlds.index(unit.world), unit.key))
 
 
-def _finished(waiting: list[Work], jobs: int, allow_imports: bool) -> Iterator[tuple[Work, list[Record]]]:
+def finished_units(
+    waiting: Sequence[Run], jobs: int, allow_imports: bool = False
+) -> Iterator[tuple[Run, list[Any]]]:
     """Units with their results, in whichever order they end; a worker that dies is replaced."""
-    left, killers = deque(waiting), list[Work]()
+    left, killers = deque(waiting), list[Run]()
     while left and len(killers) < ATTEMPTS:
-        running: dict[Future[list[Record]], Work] = {}
+        running: dict[Future[list[Any]], Run] = {}
         try:
             with _workers(min(jobs, len(left))) as pool:
                 while left or running:
@@ -83,7 +100,7 @@ def _finished(waiting: list[Work], jobs: int, allow_imports: bool) -> Iterator[t
         )
 
 
-def _alone(unit: Work, allow_imports: bool) -> list[Record] | None:
+def _alone(unit: Runnable, allow_imports: bool) -> list[Any] | None:
     """The results of a unit that may have killed its worker; None if it does so by itself, too."""
     for _ in range(ATTEMPTS - 1):  # the first one was in company
         try:
@@ -124,7 +141,7 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
             raise
 
 
-def _result(future: Future[list[Record]], unit: Work) -> list[Record]:
+def _result(future: Future[list[Any]], unit: Runnable) -> list[Any]:
     """What a worker returned; its errors say which unit they came from."""
     try:
         return future.result()
@@ -132,7 +149,7 @@ def _result(future: Future[list[Record]], unit: Work) -> list[Record]:
         raise ValueError(f"{_named(unit)}: {error}") from error
 
 
-def _named(unit: Work) -> str:
+def _named(unit: Runnable) -> str:
     world, model, strategy = unit.names
     return f"world {world}, model {model}, strategy {strategy}"
 

@@ -224,13 +224,8 @@ class _Search:
         counted: float,
         starts: Any,
     ) -> None:
-        self.stage, self.reward, self.horizon, self.counted, self.starts = (
-            stage,
-            reward,
-            horizon,
-            counted,
-            starts,
-        )
+        self.stage, self.reward, self.horizon = stage, reward, horizon
+        self.counted, self.starts = counted, starts
 
     def best(self, transport: Transport, depth: int, discounts: tuple[float, ...]) -> _Judged:
         """The best of some discounts on one mesh."""
@@ -259,12 +254,15 @@ class _Search:
         """Whether every step gains the largest reward that there is: nothing can be better."""
         if self.horizon is None or self.reward.uses_step:
             return False
-        transport = self.stage.transport
-        top = float(self._on_mesh(transport)(0).max())
-        if top < 0.0:  # an episode that ends sooner may lose less
+        if self._largest < 0.0:  # an episode that ends sooner may lose less
             return False
-        most = top * float(np.sum(self.counted ** np.arange(self.horizon)))
+        most = self._largest * float(np.sum(self.counted ** np.arange(self.horizon)))
         return bool(best.returns.mean() >= most - 1e-9 * most)
+
+    @functools.cached_property
+    def _largest(self) -> float:
+        """The largest reward on the first mesh."""
+        return float(self._on_mesh(self.stage.transport)(0).max())
 
     def _on_mesh(self, transport: Transport) -> Any:
         """r_h at every action and node, averaged over what may follow."""

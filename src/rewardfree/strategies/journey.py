@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -14,6 +11,7 @@ import numpy as np
 
 from rewardfree.data import Experience, Fitted
 from rewardfree.dynamics.fitting import fitted_to
+from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.model import Model
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.limits import Clock, Limits
@@ -137,7 +135,8 @@ class Journey:
     def transitions(self, most: int | None = None) -> tuple[Any, Any, Any, Any]:
         """States, actions, next states and ends of the first kept steps."""
         rows = [row for row in self.log.rows if row[6]][:most]
-        return tuple(np.array([row[i] for row in rows]) for i in (2, 3, 4, 5))  # type: ignore[return-value]
+        state, action, following, ended = (np.array([row[i] for row in rows]) for i in (2, 3, 4, 5))
+        return state, action, following, ended
 
     @cached_property
     def first_states(self) -> Any:
@@ -160,7 +159,7 @@ class Journey:
                 "Qiu(beta), GreedyMaxVariance() or Uniform()"
             )
         fitted = None
-        with _terminated_as_interrupted(), self._shown(show):
+        with terminated_as_interrupted(), self._shown(show):
             try:
                 self._travelled(travel)
                 fitted = self._fitted()
@@ -310,22 +309,5 @@ class Journey:
         try:
             yield
         finally:
-            line.close()  # type: ignore[attr-defined]
+            line.close()
             self._told = lambda: None
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends a journey as Ctrl-C does: with what was collected."""
-    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
-        yield
-        return
-
-    def interrupt(*_: Any) -> NoReturn:
-        raise KeyboardInterrupt("SIGTERM")
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None: it was not Python's own
