@@ -1,6 +1,7 @@
 """Formulas: what they compute, what they refuse, and that nothing in them is ever run."""
 
 import math
+import pickle
 import string
 
 import numpy as np
@@ -118,3 +119,10 @@ def test_anything_typed_is_a_number_or_one_kind_of_error(text):
 def test_arithmetic_is_pythons(text):
     expected = eval(text, {"__builtins__": {}}, {"x": X, "y": Y})
     np.testing.assert_allclose(Formula(text, ["x", "y"])({"x": X, "y": Y}), expected, rtol=1e-13)
+
+
+def test_a_formula_travels_to_another_process():
+    formula = Formula("where(x > 1, 2, -x)", ["x"])
+    formula({"x": np.zeros(2)})
+    again = pickle.loads(pickle.dumps(formula))
+    np.testing.assert_array_equal(again({"x": np.array([0.5, 3.0])}), [-0.5, 2.0])

@@ -6,6 +6,7 @@ import math
 import re
 import runpy
 import weakref
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -510,12 +511,28 @@ def test_what_is_expected_ends_where_episodes_end_and_counts_as_the_values_do():
 
 def test_what_is_expected_under_noise_is_shaken():
     """Near an end that costs 20 a plan keeps its distance; unshaken it would gain a walk without falls."""
-    met = imagined(cliff_plan(), np.zeros((200, 1)))
-    again = imagined(cliff_plan(), np.zeros((200, 1)))
+    (met,) = imagined([cliff_plan()], np.zeros((200, 1)))
+    (again,) = imagined([cliff_plan()], np.zeros((200, 1)))
     np.testing.assert_array_equal(met[0], again[0])  # the same every time
     assert met[0].std() > 0.5
     moved = met[1][200:400] - met[1][:200]
     assert moved.std() == pytest.approx(Cliff.shake, rel=0.35)
+
+
+@pytest.mark.parametrize("terminated", [None, "abs(x) >= 1.5"])
+def test_plans_followed_together_gain_and_meet_what_each_does_alone(terminated):
+    plans = [
+        rf.plan(explored(), QUADRATIC, DynamicsPlanner(discounts=(each,)), horizon=H, terminated=terminated)
+        for each in (1.0, 0.3)
+    ]
+    shared = [replace(plan, transport=plans[0].transport) for plan in plans]
+    starts = np.linspace(-1.4, 1.4, 7)[:, None]
+    together = imagined(shared, starts)
+    assert not np.array_equal(together[0][0], together[1][0])
+    for plan, (returns, met) in zip(shared, together, strict=True):
+        ((alone, alone_met),) = imagined([plan], starts)
+        np.testing.assert_array_equal(returns, alone)
+        np.testing.assert_array_equal(met, alone_met)
 
 
 def test_the_plan_with_the_larger_return_is_chosen_and_the_first_of_equals():

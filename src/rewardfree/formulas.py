@@ -6,6 +6,7 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,18 @@ class Formula:
             raise ValueError(f"{text!r:.100} is no formula, {_EXAMPLE}: {error}") from None
         self.text, self.variables = text, frozenset(variables)
         self.used = self._checked()
+        self._value = _compiled(self._tree)
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
 
+    def __reduce__(self) -> Any:
+        return Formula, (self.text, self.variables)  # what is compiled is not sent to another process
+
     def __call__(self, values: Mapping[str, Any]) -> Any:
         """Its value for arrays of each variable that it uses."""
         with np.errstate(all="ignore"):
-            return np.asarray(self._value(self._tree, values), np.float64)
+            return np.asarray(self._value(values), np.float64)
 
     def _checked(self) -> frozenset[str]:
         """The variables that are used, after a look at every node: nothing else is ever evaluated."""
@@ -130,30 +135,52 @@ class Formula:
     def _known(self) -> str:
         return f"there are {', '.join(sorted(self.variables))}, pi and e"
 
-    def _value(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
-        match node:
-            case ast.Constant(value=value):
-                return _number(value)
-            case ast.Name(id=name):
-                return CONSTANTS[name] if name in CONSTANTS else np.asarray(values[name], np.float64)
-            case ast.BinOp(left=left, op=op, right=right):
-                return _BINARY[type(op)](self._value(left, values), self._value(right, values))
-            case ast.UnaryOp(op=op, operand=operand):
-                return _UNARY[type(op)](self._value(operand, values))
-            case ast.BoolOp(op=op, values=parts):
-                truths = [self._value(part, values) != 0 for part in parts]
-                joined = np.logical_and if isinstance(op, ast.And) else np.logical_or
-                return 1.0 * np.asarray(_folded(joined, truths))
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = [self._value(each, values) for each in (left, *others)]
-                pairs = zip(ops, sides, sides[1:], strict=False)
-                held = [_COMPARED[type(op)](one, other) for op, one, other in pairs]
-                return 1.0 * np.asarray(_folded(np.logical_and, held))
-            case ast.IfExp(test=test, body=body, orelse=other):
-                return FUNCTIONS["where"][0](*(self._value(each, values) for each in (test, body, other)))
-            case ast.Call(func=ast.Name(id=name), args=arguments):
-                return FUNCTIONS[name][0](*(self._value(each, values) for each in arguments))
-        raise AssertionError(f"{node} was not refused")  # by _parts
+
+def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
+    """A checked expression as a function of its variables: the tree is walked once, not at every call."""
+    match node:
+        case ast.Constant(value=value):
+            return _always(_number(value))
+        case ast.Name(id=name) if name in CONSTANTS:
+            return _always(CONSTANTS[name])
+        case ast.Name(id=name):
+            return lambda values: np.asarray(values[name], np.float64)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _applied(_BINARY[type(op)], left, right)
+        case ast.UnaryOp(op=op, operand=operand):
+            return _applied(_UNARY[type(op)], operand)
+        case ast.BoolOp(op=op, values=parts):
+            return _applied(_all_of if isinstance(op, ast.And) else _any_of, *parts)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            compared = [_COMPARED[type(op)] for op in ops]
+            return _applied(lambda *sides: _held(compared, sides), left, *others)
+        case ast.IfExp(test=test, body=body, orelse=other):
+            return _applied(FUNCTIONS["where"][0], test, body, other)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _applied(FUNCTIONS[name][0], *arguments)
+    raise AssertionError(f"{node} was not refused")  # by _parts
+
+
+def _always(value: Any) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda _: value
+
+
+def _applied(operation: Callable[..., Any], *parts: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
+    compiled = [_compiled(part) for part in parts]
+    return lambda values: operation(*[part(values) for part in compiled])
+
+
+def _all_of(*parts: Any) -> Any:
+    return 1.0 * np.asarray(reduce(np.logical_and, [part != 0 for part in parts]))
+
+
+def _any_of(*parts: Any) -> Any:
+    return 1.0 * np.asarray(reduce(np.logical_or, [part != 0 for part in parts]))
+
+
+def _held(compared: list[Callable[..., Any]], sides: tuple[Any, ...]) -> Any:
+    pairs = zip(compared, sides, sides[1:], strict=False)
+    return 1.0 * np.asarray(reduce(np.logical_and, [compare(one, other) for compare, one, other in pairs]))
 
 
 def _number(value: Any) -> Any:
@@ -162,10 +189,3 @@ def _number(value: Any) -> Any:
         return np.float64(value)
     except OverflowError:
         return np.float64(math.inf)
-
-
-def _folded(operation: Callable[..., Any], parts: list[Any]) -> Any:
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = operation(joined, part)
-    return joined

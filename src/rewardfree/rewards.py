@@ -73,7 +73,7 @@ class RewardFunction:
     def __call__(self, h: int, state: Any, action: Any, following: Any) -> Any:
         """r_h for n transitions, (n,)."""
         if self.text is not None:
-            known = self.spaces.variables(state, action, following)
+            known = self.spaces.variables(state, action, following if self.uses_next else None)
             values = np.broadcast_to(self._formula({**known, "h": float(h)}), len(state))
         else:
             wrapped = self.spaces.state.wrapped

@@ -45,16 +45,27 @@ class Mesh:
         ]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(self.sides))
 
+    @cached_property
+    def _counts(self) -> tuple[Any, Any, Any, Any]:
+        """Sides, largest place and largest first node in each variable, and the stride of each: (d,)."""
+        sides = np.array(self.sides)
+        last = np.where(self.angular, sides, sides - 1)
+        return sides, last.astype(np.float64), last - 1, np.append(np.cumprod(sides[:0:-1])[::-1], 1)
+
     def corners(self, states: Any) -> tuple[Any, Any]:
         """Of states (n,d), the nodes of their cells and the weights of these: (n,k) each, k = 2^d."""
         n, d = states.shape
-        sides = np.array(self.sides)
+        sides, last, last_first, stride = self._counts
+        turning = bool(self.angular.any())
         place = (states - self.low) / self.spacing
-        place = np.where(self.angular, np.mod(place, sides), np.clip(place, 0.0, sides - 1.0))
-        first = np.minimum(place.astype(np.int64), np.where(self.angular, sides - 1, sides - 2))
+        if turning:
+            place = np.where(self.angular, np.mod(place, sides), place)
+        place = np.minimum(np.maximum(place, 0.0), last)
+        first = np.minimum(place.astype(np.int64), last_first)
         share = place - first
-        second = np.where(self.angular & (first + 1 >= sides), 0, first + 1)
-        stride = np.append(np.cumprod(sides[:0:-1])[::-1], 1)
+        second = first + 1
+        if turning:
+            second = np.where(self.angular, second % sides, second)
         ends = (first * stride, second * stride)
         parts = (1.0 - share, share)
         nodes, weights = np.empty((n, 2**d), np.int32), np.empty((n, 2**d))

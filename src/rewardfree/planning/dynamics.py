@@ -115,7 +115,8 @@ class DynamicsPlanner:
                     best, search.best(stage.over(best.met, search.starts), middle, (best.plan.discount,))
                 )
             if depths[-1] > middle and not search.is_perfect(best):
-                best = _better(search.judged(best.plan.transport, best.plan.values, depths[-1]), best)
+                (deeper,) = search.judged(best.plan.transport, [best.plan.values], depths[-1])
+                best = _better(deeper, best)
         return replace(best.plan, expected=float(best.returns.mean()))
 
     def _discounts(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
@@ -231,11 +232,17 @@ class _Search:
         """The best of some discounts on one mesh."""
         r, changing = self._on_mesh(transport), self.reward.uses_step
         values = [backward(transport, r, self.horizon, discount, changing) for discount in discounts]
-        return functools.reduce(_better, (self.judged(transport, each, depth) for each in values))
+        return functools.reduce(_better, self.judged(transport, values, depth))
 
-    def judged(self, transport: Transport, values: Values, depth: int) -> _Judged:
-        """A plan with what it gains inside the model, and the states it meets."""
-        plan = MeshPlan(
+    def judged(self, transport: Transport, values: Sequence[Values], depth: int) -> list[_Judged]:
+        """Plans with what they gain inside the model, and the states they meet."""
+        plans = [self._plan(transport, each, depth) for each in values]
+        starts = self.starts if depth <= 3 else self.starts[:FEW_STARTS]  # a deep look takes its time
+        found = imagined(plans, starts, self.counted)
+        return [_Judged(plan, *each) for plan, each in zip(plans, found, strict=True)]
+
+    def _plan(self, transport: Transport, values: Values, depth: int) -> MeshPlan:
+        return MeshPlan(
             spaces=self.stage.spaces,
             observation=self.stage.observation,
             horizon=self.horizon,
@@ -247,8 +254,6 @@ class _Search:
             depth=1 if transport.noisy else depth,
             expected=0.0,
         )
-        starts = self.starts if depth <= 3 else self.starts[:FEW_STARTS]  # a deep look takes its time
-        return _Judged(plan, *imagined(plan, starts, self.counted))
 
     def is_perfect(self, best: _Judged) -> bool:
         """Whether every step gains the largest reward that there is: nothing can be better."""

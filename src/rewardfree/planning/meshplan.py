@@ -93,5 +93,9 @@ class MeshPlan(Acting):
             later = self.q(following, h + 1, depth - 1).max(axis=0)
         return gained + self.discount * np.where(self.transport.is_end(following), 0.0, later)
 
+    def later(self, nodes: Any, weights: Any, h: int) -> Any:
+        """V after step h, of states by the corners of their cells, (n,k) each."""
+        return self.values.between(nodes, weights, 0 if self.horizon is None else self._to_go(h) - 1)
+
     def _to_go(self, h: int) -> int:
         return 0 if self.horizon is None else self.horizon - self._step(h)

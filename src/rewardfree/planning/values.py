@@ -30,8 +30,11 @@ class Values:
 
     def at(self, state: Any, to_go: int) -> Any:
         """V at states (n,d) with so many steps to go."""
+        return self.between(*self.mesh.corners(state), to_go)
+
+    def between(self, nodes: Any, weights: Any, to_go: int) -> Any:
+        """V of states by the corners of their cells, (n,k) each."""
         last = int(self.to_go[-1])
-        nodes, weights = self.mesh.corners(state)
         if to_go >= last:
             return _mixed(self.tables[-1], nodes, weights) + self.drift * self._steps(to_go - last)
         right = int(np.searchsorted(self.to_go, to_go))

@@ -246,14 +246,13 @@ class Spaces:
         """What a formula may call: state and action variables, and next_... for those of the next state."""
         return (*self.state.names, *self.action.names, *(f"next_{name}" for name in self.state.names))
 
-    def variables(self, state: Any, action: Any, following: Any) -> dict[str, Any]:
-        """The columns (n,) by these names."""
-        after = self.state.variables(following)
-        return {
-            **self.state.variables(state),
-            **self.action.variables(action),
-            **{f"next_{name}": column for name, column in after.items()},
-        }
+    def variables(self, state: Any, action: Any, following: Any = None) -> dict[str, Any]:
+        """The columns (n,) by these names; without next states, not theirs."""
+        found = {**self.state.variables(state), **self.action.variables(action)}
+        if following is not None:
+            after = self.state.variables(following)
+            found.update((f"next_{name}", column) for name, column in after.items())
+        return found
 
     def every_pair(self, states: Any, actions: Any) -> tuple[Any, Any]:
         """Every action at every state, action by action: states and actions (a*n)."""
