@@ -49,6 +49,7 @@ class Description:
     optimal: float  # V* at the start
     row_distance: float  # mean total-variation distance of rows of P from their mean, over h
     next_states: float  # effective number of next states: exp of the rows' mean entropy
+    reachable: float  # share of states that a policy made for it reaches at some step, see `reachable_states`
     myopic: Gap  # of argmax_a r(s,a), which needs no data at all
     random: Gap  # of uniformly random actions
     norms: Norms | None  # if a kernel was given
@@ -58,6 +59,7 @@ class Description:
             f"optimal value at the start        {self.optimal:9.4f}",
             f"rows of P from their mean (TV)    {self.row_distance:9.4f}   0: a bandit, 1: all different",
             f"effective number of next states   {self.next_states:9.1f}",
+            f"states that can be reached, share {self.reachable:9.4f}",
             "gap of                                start      mean       max",
             *(
                 f"  the {name:29s} {gap.start:9.4f} {gap.mean:9.4f} {gap.max:9.4f}"
@@ -86,10 +88,27 @@ def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> D
         optimal=float(optimal_value(world, reward)[0] @ world.start),
         row_distance=float(np.mean([_row_distance(law) for law in laws])),
         next_states=float(np.mean([_effective_number(law) for law in laws])),
+        reachable=float(reachable_states(world).mean()),
         myopic=myopic_gap(world, reward),
         random=random_gap(world, reward),
         norms=None if kernel is None else _norms(world, r, laws, as_kernel(kernel)),
     )
+
+
+def reachable_states(world: FiniteWorld) -> Any:
+    """Which states some policy reaches at one of the steps with probability 1/|S| or more, (s,) bool."""
+    s = len(world.states)
+    best, chance = world.start, np.eye(s)
+    for last in range(1, world.horizon):
+        # The best chance to be in each state after `last` steps, by the state one is in: (s,target).
+        if world.stationary:
+            chance = (world.P @ chance).max(axis=1)
+        else:
+            chance = np.eye(s)
+            for h in reversed(range(last)):
+                chance = (world.law(h) @ chance).max(axis=1)
+        best = np.maximum(best, world.start @ chance)
+    return best >= 1.0 / s
 
 
 def _row_distance(law: Any) -> float:

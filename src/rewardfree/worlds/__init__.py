@@ -3,9 +3,17 @@
 from rewardfree.worlds.enumerated import Enumerated
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
-from rewardfree.worlds.hard import corridor_world, sharpened_world
+from rewardfree.worlds.hard import (
+    bumps,
+    corridor_world,
+    portal_world,
+    rooms_world,
+    sharpened_world,
+    tide_world,
+)
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.spaces import Box, Discrete, Spaces
+from rewardfree.worlds.suite import Instance, hard_suite
 from rewardfree.worlds.world import Observation, World
 
 __all__ = [
@@ -14,11 +22,17 @@ __all__ = [
     "Enumerated",
     "FiniteWorld",
     "GymnasiumWorld",
+    "Instance",
     "Observation",
     "Spaces",
     "World",
+    "bumps",
     "corridor_world",
     "from_gymnasium",
+    "hard_suite",
+    "portal_world",
     "rkhs_world",
+    "rooms_world",
     "sharpened_world",
+    "tide_world",
 ]

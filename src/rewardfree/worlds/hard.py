@@ -10,12 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count, non_negative, positive
+from rewardfree.arrays import count, even_points, non_negative, positive
 from rewardfree.kernels import Kernel, Matern, as_kernel
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.rkhs import check_size, smooth_draw
+
+
+def sharpened_law(
+    kernel: Kernel,
+    ridge: float,
+    *,
+    sharpness: float = 10.0,
+    seed: int = 0,
+    states: int = 100,
+    actions: int = 100,
+    coarse: int = 10,
+) -> Any:
+    """P = softmax(sharpness f) for a draw f of the paper's: (s,a,s'). Sharper is harder."""
+    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
+    drawn = smooth_draw(kernel, ridge, (states, actions, states), coarse, stream(seed, "dynamics"))
+    drawn *= positive(sharpness, "sharpness")
+    law = np.exp(drawn - drawn.max(axis=-1, keepdims=True))
+    law /= law.sum(axis=-1, keepdims=True)
+    return law
 
 
 def sharpened_world(
@@ -37,13 +56,9 @@ def sharpened_world(
     """
     kernel = Matern(nu=1.5, lengthscale=0.1) if kernel is None else as_kernel(kernel)
     ridge = PUBLISHED.ridge(kernel) if ridge is None else positive(ridge, "ridge")
-    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
-    sharpness, width = positive(sharpness, "sharpness"), positive(width, "width")
-    drawn = smooth_draw(kernel, ridge, (states, actions, states), coarse, stream(seed, "dynamics"))
-    drawn *= sharpness
-    law = np.exp(drawn - drawn.max(axis=-1, keepdims=True))
-    law /= law.sum(axis=-1, keepdims=True)
-    s, a = np.linspace(0, 1, states)[:, None], np.linspace(0, 1, actions)[None, :]
+    width, sizes = positive(width, "width"), {"states": states, "actions": actions, "coarse": coarse}
+    law = sharpened_law(kernel, ridge, sharpness=sharpness, seed=seed, **sizes)
+    s, a = np.linspace(0, 1, len(law))[:, None], np.linspace(0, 1, law.shape[1])[None, :]
     top = stream(seed, "reward").random(2)
     square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / width**2
     return FiniteWorld(law, horizon, start), np.exp(-0.5 * square)
@@ -72,13 +87,140 @@ def corridor_world(
     states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
     check_size((states, actions, states))
     s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
-    mean = np.clip(s[:, None] + stride * (2.0 * a[None, :] - 1.0) - drift, 0.0, 1.0)  # (s,a)
-    square = (s - mean[..., None]) ** 2
+    law = noisy_law(s[:, None], s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0) - drift, noise)
+    right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
+    left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])
+    return FiniteWorld(law, horizon, start), np.maximum(right, left)
+
+
+def noisy_law(states: Any, mean: Any, noise: float) -> Any:
+    """P (...,s') for states (s',d) of [0,1]^d and a Gaussian round mean next states (...,d), cut to it."""
+    square = ((states - np.clip(mean, 0.0, 1.0)[..., None, :]) ** 2).sum(axis=-1)
     # Subtracting the least keeps a row from vanishing when the noise is far below the spacing of states.
     square -= square.min(axis=-1, keepdims=True)
     with np.errstate(over="ignore"):  # infinity is as good as any large number here
         law = np.exp(-0.5 * square / noise / noise)
     law /= law.sum(axis=-1, keepdims=True)
-    right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
-    left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])
-    return FiniteWorld(law, horizon, start), np.maximum(right, left)
+    return law
+
+
+def tide_world(
+    *,
+    stride: float = 0.12,
+    drift: float = 0.12,
+    noise: float = 0.03,
+    states: int = 50,
+    actions: int = 50,
+    horizon: int = 10,
+    start: Any = 0,
+) -> FiniteWorld:
+    """A corridor whose drift turns once within an episode: a law for each step. More drift is harder.
+
+    An action a of [0,1] moves by stride (2a - 1), the tide of step h by drift cos(2 pi h/H).
+    """
+    stride, drift, noise = positive(stride, "stride"), non_negative(drift, "drift"), positive(noise, "noise")
+    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
+    horizon = count(horizon, "horizon")
+    check_size((horizon, states, actions, states))
+    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
+    moved = s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0)
+    tide = drift * np.cos(2.0 * np.pi * np.arange(horizon) / horizon)
+    return FiniteWorld(
+        np.stack([noisy_law(s[:, None], moved + each, noise) for each in tide]), horizon, start
+    )
+
+
+def portal_world(
+    *,
+    gate: float = 0.1,
+    stride: float = 0.15,
+    noise: float = 0.03,
+    states: int = 100,
+    actions: int = 100,
+    horizon: int = 10,
+    start: Any = 0,
+) -> FiniteWorld:
+    """Two halves of a line, the right one reached only from a few states. A narrower gate is harder.
+
+    An action a of [0,1] moves by stride (2a - 1) within a half. From states within `gate` below 0.4 the
+    actions above 0.7 lead into the middle of the right half instead, and from its right end, above 0.95,
+    everything leads back.
+    """
+    gate, stride, noise = positive(gate, "gate"), positive(stride, "stride"), positive(noise, "noise")
+    states, actions = count(states, "states", at_least=4), count(actions, "actions", at_least=2)
+    check_size((states, actions, states))
+    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
+    left = s < 0.5
+    moved = s[:, None] + stride * (2.0 * a[None, :] - 1.0)
+    law = np.empty((states, actions, states))
+    law[left] = _within(s, moved[left], noise, left)
+    law[~left] = _within(s, moved[~left], noise, ~left)
+    at_gate = (s > 0.4 - gate - 1e-9) & (s <= 0.4 + 1e-9)
+    law[np.ix_(at_gate, a > 0.7)] = _within(s, np.array([[0.75]]), noise, ~left)[0, 0]
+    law[s > 0.95] = _within(s, np.array([[0.1]]), noise, left)[0, 0]
+    return FiniteWorld(law, horizon, start)
+
+
+def rooms_world(
+    *,
+    door: float = 0.2,
+    stride: float = 0.2,
+    noise: float = 0.04,
+    side: int = 12,
+    moves: int = 5,
+    horizon: int = 10,
+    start: Any = None,
+) -> FiniteWorld:
+    """Two rooms of a square with a wall at x = 0.5 and a door in its middle. A narrower door is harder.
+
+    States are side x side places, actions moves x moves steps of up to `stride` either way; who would walk
+    through the wall stays where he is. `start` defaults to the corner (0, 0).
+    """
+    door, stride, noise = positive(door, "door"), positive(stride, "stride"), positive(noise, "noise")
+    side, moves = count(side, "side", at_least=3), count(moves, "moves", at_least=2)
+    places, steps = even_points(side, 2), even_points(moves, 2)
+    check_size((len(places), len(steps), len(places)))
+    before = places[:, None, :]
+    after = np.clip(before + stride * (2.0 * steps[None] - 1.0), 0.0, 1.0)
+    crosses = (before[..., 0] < 0.5) != (after[..., 0] < 0.5)
+    run = np.where(crosses, after[..., 0] - before[..., 0], 1.0)
+    at_wall = before[..., 1] + (0.5 - before[..., 0]) / run * (after[..., 1] - before[..., 1])
+    stopped = crosses & (np.abs(at_wall - 0.5) > 0.5 * door)
+    law = noisy_law(places, np.where(stopped[..., None], before, after), noise)
+    # Noise does not carry anybody through the wall either.
+    right = np.where(stopped, before[..., 0], after[..., 0]) >= 0.5
+    law *= right[..., None] == (places[:, 0] >= 0.5)
+    law /= law.sum(axis=-1, keepdims=True)
+    start = 0 if start is None else start
+    return FiniteWorld(law, horizon, start, states=places, actions=steps)
+
+
+def bumps(
+    world: FiniteWorld,
+    number: int,
+    *,
+    width: float = 0.1,
+    low: Any = 0.0,
+    high: Any = 1.0,
+    only_states: bool = False,
+    seed: int = 0,
+) -> Any:
+    """Rewards (c,s,a) of one bump each, exp(-|z - top|^2/(2 width^2)), with tops at random places.
+
+    States of tops lie in low..high, a number or one for each coordinate; `only_states` makes rewards that do
+    not depend on the action.
+    """
+    number, width = count(number, "number"), positive(width, "width")
+    grid, d = world.grid, world.states.shape[1]
+    tops = stream(seed, "bumps").random((number, grid.points.shape[1]))
+    tops[:, :d] = np.asarray(low) + (np.asarray(high) - np.asarray(low)) * tops[:, :d]
+    used = d if only_states else grid.points.shape[1]
+    square = ((grid.points[:, :used] - tops[:, None, :used]) ** 2).sum(axis=-1)
+    return np.exp(-0.5 * square / width**2).reshape(number, *grid.shape)
+
+
+def _within(states: Any, mean: Any, noise: float, room: Any) -> Any:
+    """A noisy law (...,s') round mean next states (...) that stays in a room (s',) bool."""
+    low, high = states[room].min(), states[room].max()
+    law = noisy_law(states[:, None], np.clip(mean, low, high)[..., None], noise) * room
+    return law / law.sum(axis=-1, keepdims=True)

@@ -1,0 +1,141 @@
+"""The worlds on which methods are compared: what they promise, and that a policy must plan on them."""
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+from rewardfree.evaluation.description import reachable_states
+from rewardfree.worlds.hard import noisy_law
+
+NAMES = (
+    "matern-1.5",
+    "matern-2.5",
+    "squared-exponential",
+    "misspecified",
+    "portal",
+    "corridor",
+    "rooms",
+    "tide",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_looks_at_the_reward_alone_loses(name):
+    (instance,) = rf.hard_suite([name])
+    world = instance.world
+    assert len(instance.rewards) >= 5
+    assert instance.rewards.min() >= 0.0 and instance.rewards.max() <= 1.0
+    optimal = [rf.optimal_value(world, reward)[0] @ world.start for reward in instance.rewards]
+    losses = [rf.myopic_gap(world, reward).start for reward in instance.rewards]
+    assert np.mean(losses) >= 0.2 * np.mean(optimal)
+    assert np.mean(np.array(losses) / optimal) >= 0.2
+
+
+def test_the_suite_is_the_same_every_time_and_says_what_it_has():
+    assert tuple(each.name for each in rf.hard_suite()) == NAMES
+    one, other = (rf.hard_suite(["matern-1.5"])[0] for _ in range(2))
+    np.testing.assert_array_equal(one.world.P, other.world.P)
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+    with pytest.raises(ValueError, match=r"portal.*got 'maze'"):
+        rf.hard_suite(["maze"])
+
+
+def test_one_world_changes_with_the_step_and_one_is_not_the_learners():
+    (tide,) = rf.hard_suite(["tide"])
+    assert not tide.world.stationary
+    assert [each.name for each in rf.hard_suite() if not each.world.stationary] == ["tide"]
+    (wrong,) = rf.hard_suite(["misspecified"])
+    assert wrong.model.kernel == rf.Matern(nu=1.5, lengthscale=0.1)  # the draw was another
+
+
+def test_the_right_half_is_entered_through_the_portal_alone():
+    world = rf.portal_world(gate=0.1)
+    s, a = world.states[:, 0], world.actions[:, 0]
+    into_right = world.P[:, :, s >= 0.5].sum(axis=-1)
+    gate = (s > 0.3 - 1e-6) & (s <= 0.4 + 1e-6)
+    through = gate[:, None] & (a > 0.7)[None, :]
+    left = s < 0.5
+    np.testing.assert_allclose(into_right[through], 1.0)
+    np.testing.assert_array_equal(into_right[left[:, None] & ~through], 0.0)
+    np.testing.assert_allclose(into_right[s > 0.95], 0.0)
+
+
+def test_a_narrower_gate_has_fewer_ways_in():
+    wide, narrow = (rf.portal_world(gate=gate).P[:50, :, 50:].sum() for gate in (0.2, 0.05))
+    assert narrow < 0.5 * wide
+
+
+def test_nobody_walks_through_a_wall():
+    world = rf.rooms_world(door=0.2)
+    x, y = world.states.T
+    across = world.P[:, :, x >= 0.5].sum(axis=-1)[x < 0.5]  # (s,a)
+    behind_wall = np.abs(y[x < 0.5] - 0.5) > 0.1 + 0.2  # no step of 0.2 reaches the door from there
+    assert behind_wall.any()
+    np.testing.assert_array_equal(across[behind_wall], 0.0)
+    assert across.max() > 0.99  # but there is a door
+
+
+def test_the_tide_turns():
+    world = rf.tide_world(drift=0.1, noise=0.01)
+    s, middle = world.states[:, 0], 25
+    moved = [world.law(h)[middle, 24] @ s - s[middle] for h in range(10)]
+    expected = 0.1 * np.cos(2 * np.pi * np.arange(10) / 10) + 0.12 * (2 * 24 / 49 - 1)
+    np.testing.assert_allclose(moved, expected, atol=0.011)
+
+
+def test_noise_far_below_the_spacing_still_gives_a_law():
+    states = np.linspace(0, 1, 5)[:, None]
+    law = noisy_law(states, np.array([[0.3], [2.0]]), 1e-200)
+    np.testing.assert_array_equal(law, np.eye(5)[[1, 4]])
+
+
+def test_bumps_lie_where_they_should():
+    world = rf.rooms_world()
+    rewards = rf.bumps(world, 30, width=0.1, low=(0.5, 0.0), high=(1.0, 0.2), only_states=True, seed=3)
+    assert rewards.shape == (30, *world.grid.shape)
+    assert (rewards == rewards[:, :, :1]).all()
+    tops = world.states[rewards[:, :, 0].argmax(axis=1)]
+    spacing = 1 / 11
+    assert (tops[:, 0] >= 0.5 - spacing).all() and (tops[:, 1] <= 0.2 + spacing).all()
+    assert len(np.unique(tops, axis=0)) > 10
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (rf.portal_world, {"gate": 0.0}),
+        (rf.portal_world, {"noise": -1.0}),
+        (rf.rooms_world, {"door": float("nan")}),
+        (rf.rooms_world, {"side": 2}),
+        (rf.tide_world, {"stride": 0.0}),
+        (rf.tide_world, {"drift": -0.1}),
+    ],
+)
+def test_refused(make, options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
+        make(**options)
+
+
+def by_enumeration(world):
+    """The best chance of every state, policy by policy."""
+    s, a = world.grid.shape
+    best = world.start.copy()
+    policies = np.stack(np.meshgrid(*[np.arange(a)] * (s * (world.horizon - 1)), indexing="ij"), -1)
+    for policy in policies.reshape(-1, world.horizon - 1, s):
+        at = world.start
+        for h in range(world.horizon - 1):
+            at = at @ world.law(h)[np.arange(s), policy[h]]
+            best = np.maximum(best, at)
+    return best
+
+
+@pytest.mark.parametrize("by_step", [False, True])
+def test_what_can_be_reached_is_what_some_policy_reaches(by_step):
+    rng = np.random.default_rng(4)
+    shape = (3, 3, 2, 3) if by_step else (3, 2, 3)
+    law = rng.random(shape) ** 6
+    law[..., 2] *= 0.2
+    world = rf.FiniteWorld(law / law.sum(-1, keepdims=True), 3, start=0)
+    np.testing.assert_array_equal(reachable_states(world), by_enumeration(world) >= 1 / 3)
+    assert rf.describe(world, np.zeros((3, 2))).reachable == reachable_states(world).mean()
