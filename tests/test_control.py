@@ -10,7 +10,8 @@ import typer
 import rewardfree as rf
 from rewardfree.cli import control as command
 from rewardfree.experiments import control
-from rewardfree.experiments.control import TASKS, ControlUnit, read_control, run_control, task_named
+from rewardfree.experiments.control import TASKS, ControlUnit, task_named
+from rewardfree.experiments.unitfiles import read_stored, run_stored
 from rewardfree.report.control import SOURCES, control_figure, control_table, means, scores_table
 
 SMALL = ControlUnit("Pendulum-v1", seed=3, transitions=80, episodes=2)
@@ -52,13 +53,13 @@ def test_an_unknown_task_is_refused():
 
 
 def test_a_unit_leaves_a_file_and_is_not_run_again(tmp_path, monkeypatch):
-    assert [unit for _, unit in run_control([SMALL], tmp_path, jobs=1)] == [SMALL]
-    found = read_control([SMALL], tmp_path)
+    assert [unit for _, unit in run_stored([SMALL], tmp_path, jobs=1)] == [SMALL]
+    found = read_stored([SMALL], tmp_path)
     assert {record["source"] for record in found} == {"generative", "online", "uniform"}
     assert {record["reward"] for record in found} == set(task_named("Pendulum").rewards)
     assert all(len(record["returns"]) == 2 and record["steps"] == 80 for record in found)
     monkeypatch.setattr(control, "run_unit", lambda unit: pytest.fail("it is there"))
-    assert list(run_control([SMALL], tmp_path, jobs=1)) == []
+    assert list(run_stored([SMALL], tmp_path, jobs=1)) == []
     assert json.loads((tmp_path / f"{SMALL.key}.json").read_text()) == found
 
 
@@ -122,7 +123,7 @@ def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypa
         yield 1, units[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run_control", run)
+    monkeypatch.setattr(command, "run_stored", run)
     with pytest.raises(typer.Exit) as end:
         list(command.control(tmp_path, None, 1, 0, quick=True))
     said = capsys.readouterr().err

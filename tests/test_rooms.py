@@ -18,9 +18,10 @@ SMALL = [
     "formulas",
     "tables",
     "interruption",
+    "objectives",
 ]
 ENGINE = [
-    *SMALL, "kernels", "posterior", "autokernel", "model", "presets", "budget", "worlds", "rewards", "data",
+    *SMALL, "kernels", "posterior", "autokernel", "model", "presets", "budget", "worlds", "kernelfit", "rewards", "data",
     "regressions", "dynamics", "strategies", "planning", "evaluation",
 ]  # fmt: skip
 ORDER = [*ENGINE, "theory", "certificates", "diagnostics", "experiments", "report", "cli"]

@@ -24,7 +24,7 @@ def to_numpy(values: Array) -> Any:
     return np.asarray(values.detach().cpu() if array_api_compat.is_torch_array(values) else values)
 
 
-def clip(values: Array, low: float, high: float) -> Array:
+def clip(values: Array, low: Any, high: Any) -> Array:
     """min(max(values, low), high); the standard's own clip is many times slower in loops."""
     if type(values) is np.ndarray:
         return np.minimum(np.maximum(values, low), high)

@@ -17,6 +17,7 @@ from rewardfree.threads import one_blas_thread
 
 #: log lengthscale, log weight of the linear part, log ridge. A ridge below 1e-8 is rounding in K^-1.
 BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1e-3), math.log(10.0))}
+NO_WEIGHT = -50.0  # whose square is nothing beside 1
 RIDGE = (math.log(1e-8), math.log(10.0))
 #: Smoothness of the families that are tried; infinity is the squared exponential.
 FAMILIES = (math.inf, 2.5, 1.5)
@@ -58,12 +59,18 @@ class AutoKernel:
         object.__setattr__(self, "most", count(self.most, "most", at_least=10))
 
     def fit(
-        self, points: Any, targets: Any, groups: Any = None, ridge: float | None = None, rows: Any = None
+        self,
+        points: Any,
+        targets: Any,
+        groups: Any = None,
+        ridge: float | None = None,
+        rows: Any = None,
+        linear: bool = True,
     ) -> Fit:
         """The best of the families for standardised points (n,f) and targets (n,c).
 
         `groups` (f,) gives features of one group a common lengthscale; `ridge` holds it fixed. Of more than
-        `most` points an even selection is used, or `rows`.
+        `most` points an even selection is used, or `rows`. `linear=False` leaves the linear part away.
         """
         if rows is None:
             rows = _evenly(len(points), self.most)
@@ -71,7 +78,7 @@ class AutoKernel:
         moving = np.ptp(targets[rows], axis=0) > 0.0
         if len(rows) < 2 or not moving.any():
             raise ValueError("a kernel cannot be fitted to states that never change")
-        problem = _Likelihood(points[rows], targets[rows][:, moving], groups, ridge)
+        problem = _Likelihood(points[rows], targets[rows][:, moving], groups, ridge, linear)
         # A wall may be seen in few points, and those must not be among the ones that are passed over.
         judges = _evenly(len(points), JUDGES * self.most)
         fits, start = [], None
@@ -88,8 +95,10 @@ class AutoKernel:
 class _Likelihood:
     """The objective on one set of points, by (log lengthscale of each group, log w, log ridge)."""
 
-    def __init__(self, points: Any, targets: Any, groups: tuple[int, ...], ridge: float | None) -> None:
-        self.x, self.y, self.ridge = points, targets, ridge
+    def __init__(
+        self, points: Any, targets: Any, groups: tuple[int, ...], ridge: float | None, linear: bool = True
+    ) -> None:
+        self.x, self.y, self.ridge, self.has_linear = points, targets, ridge, linear
         self.names = sorted(set(groups))
         self.groups = np.array([self.names.index(group) for group in groups])
         n = len(points)
@@ -108,6 +117,8 @@ class _Likelihood:
 
         size = len(self.names)
         bounds = [BOUNDS["lengthscale"]] * size + [BOUNDS["weight"], RIDGE]
+        if not self.has_linear:
+            bounds[-2] = (NO_WEIGHT, NO_WEIGHT)
         if self.ridge is not None:
             bounds[-1] = (math.log(self.ridge),) * 2
         if start is None:
@@ -153,6 +164,8 @@ class _Likelihood:
     def kernel(self, nu: float, theta: Any) -> Kernel:
         lengths = tuple(float(length) for length in np.exp(theta[:-2])[self.groups])
         family = SquaredExponential(lengths) if nu == math.inf else Matern(nu, lengths)
+        if not self.has_linear:
+            return family
         return family + math.exp(2.0 * theta[-2]) * Linear(bias=1.0)
 
 

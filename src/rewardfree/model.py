@@ -19,14 +19,16 @@ class Model:
 
     `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all
     steps, for dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact
-    because P(.|z) sums to 1. With `AutoKernel()` kernel and ridge come from the data (a ridge that is given
-    is kept).
+    because P(.|z) sums to 1. `timed` makes the step a coordinate before s and a, from 0 to 1: one regression
+    in which near steps share as much as the kernel says (finite worlds). With `AutoKernel()` kernel and ridge
+    come from the data (a ridge that is given is kept).
     """
 
     kernel: Kernel | AutoKernel
     ridge: float | None = None
     pooled: bool = False
     centred: bool = False
+    timed: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, AutoKernel):
@@ -35,9 +37,11 @@ class Model:
                 raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
-        for name in ("pooled", "centred"):
+        for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.timed and not self.pooled:
+            raise ValueError("timed=True is one regression for all steps: it needs pooled=True")
 
     def regressions(self, horizon: int) -> int:
         """How many designs a run needs: one for each step, or one for all if pooled."""

@@ -1,20 +1,22 @@
 """[P_h V] for many runs at once on a finite set of states and actions.
 
-A run has a regression for each step, or one if its model is pooled. Steps or runs that look at the same
-points, as those of a generative design do, share a factorisation: targets of several runs are then columns
-side by side.
+A run has a regression for each step, or one if its model is pooled: over all z, or of a timed model over all
+(h,z). Steps or runs that look at the same points, as those of a generative design do, share a factorisation:
+targets of several runs are then columns side by side.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.kernelfit import candidates, first_guess
 from rewardfree.model import Model, midrange
 from rewardfree.posterior import Bundle, Lattice, Posterior, Posteriors, Prefixes
 from rewardfree.worlds.grid import Grid
@@ -23,7 +25,8 @@ from rewardfree.worlds.grid import Grid
 class Regressions:
     """The regressions of b runs over all z = (s,a), and the next states seen at their points.
 
-    `same_steps`: all steps of a run have the same points; `same_runs`: all runs have.
+    `same_steps`: all steps of a run have the same points; `same_runs`: all runs have. A kernel that is still
+    to be found from data is a first guess here.
     """
 
     def __init__(
@@ -42,19 +45,22 @@ class Regressions:
     ) -> None:
         self.model, self.grid, self.horizon, self.runs = model, grid, horizon, runs
         self.steps = model.regressions(horizon)
+        points = candidates(model, grid, horizon)
+        model = first_guess(model, points)
         self._same_steps, self._side_by_side = same_steps, 1 if same_runs else runs
         designs = (1 if same_steps else self.steps) * self._side_by_side
         self.posteriors: Posteriors
         if posterior is None:
             self.posteriors = model.lattice(
-                grid.points, designs=designs, capacity=capacity, device=device, dtype=dtype
+                points, designs=designs, capacity=capacity, device=device, dtype=dtype
             )
         else:
-            self.posteriors = Bundle([posterior(model) for _ in range(designs)], grid.points)
+            self.posteriors = Bundle([posterior(model) for _ in range(designs)], points)
         self._asked: Posteriors | Prefixes = self.posteriors
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
+        self.ridge = model.ridge if model.ridge is not None else 1.0
         self._seen = self.index(np.zeros((self.steps, runs, capacity)))
         self._filled = self.index(np.zeros((self.steps, 1)))
 
@@ -85,13 +91,13 @@ class Regressions:
     def add(self, h: int, z: Array, following: Array) -> None:
         """One more sample for step h of every run: points (b,) and the next states (b,) seen there."""
         self._see(h, following)
-        self.posteriors.append(self.designs(h), z[: self._side_by_side])
+        self.posteriors.append(self.designs(h), self.places(h, z)[: self._side_by_side])
 
     def add_all(self, z: Array, following: Array) -> None:
         """One more sample for each of the H steps of every run: points and next states (b,h)."""
         if self.steps == 1:
             for h in range(z.shape[1]):
-                self.add(0, z[:, h], following[:, h])
+                self.add(h, z[:, h], following[:, h])
             return
         # All steps have as many samples: one write serves them.
         self._seen[:, :, self._filled[0]] = self.xp.permute_dims(following, (1, 0))[:, :, None]
@@ -100,7 +106,10 @@ class Regressions:
         self.posteriors.append(None, self.xp.reshape(self.xp.permute_dims(z, (1, 0)), (-1,)))
 
     def load(self, points: Sequence[Sequence[Any]], following: Sequence[Sequence[Any]]) -> None:
-        """Further samples of every regression [step][run]: lists of z (n,), and of the next states there."""
+        """Further samples of every regression [step][run]: lists of z (n,), and of the next states there.
+
+        Of a timed model they are places: see `places`.
+        """
         filled = to_numpy(self._filled)[:, 0]
         for step, runs in enumerate(following):
             for run, seen in enumerate(runs):
@@ -119,14 +128,15 @@ class Regressions:
         """The estimate of [P_h V] for V (b,s,c), at every z, or at rows (b,m): (b,c,z) or (b,c,m)."""
         y = values[self.each_run, self._seen[self._step(h), :, : self.count(h)]]  # (b,n,c)
         if not self.model.centred:
-            return self._mean(h, y, rows)
+            return self._of_step(h, self._mean(h, y, rows), rows)
         centre = midrange(values, axis=1)  # (b,c)
-        return self._mean(h, y - centre[:, None, :], rows) + centre[:, :, None]
+        mean = self._of_step(h, self._mean(h, y - centre[:, None, :], rows), rows)
+        return mean + centre[:, :, None]
 
     def std(self, h: int, rows: Array | None = None) -> Array:
         """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
-        narrowed = {} if rows is None else {"rows": rows}
-        return self._asked.std(designs=self.designs(h), **narrowed)
+        narrowed = {} if rows is None else {"rows": self.places(h, rows)}
+        return self._of_step(h, self._asked.std(designs=self.designs(h), **narrowed), rows)
 
     def as_of(self, sizes: Sequence[int]) -> Regressions:
         """These regressions as they were when they had n samples, for several n side by side: one a column.
@@ -137,6 +147,16 @@ class Regressions:
         earlier._asked = cast(Lattice, self.posteriors).as_of(sizes)
         return earlier
 
+    def centred(self, centred: bool) -> Regressions:
+        """These regressions with or without centring, which needs no other factorisation. To ask."""
+        other = copy.copy(self)
+        other.model = replace(self.model, centred=centred)
+        return other
+
+    def places(self, h: Any, z: Any) -> Any:
+        """Where points z (n,) of steps h (n,) are among the candidates."""
+        return h * len(self.grid.points) + z if self.model.timed else z
+
     def designs(self, h: int) -> slice:
         """Those of step h among the posteriors."""
         first = 0 if self._same_steps else self._step(h) * self._side_by_side
@@ -146,10 +166,17 @@ class Regressions:
         b, n, c = y.shape
         if self._side_by_side < b:  # one design for all runs: their targets are its columns
             y = self.xp.reshape(self.xp.permute_dims(y, (1, 0, 2)), (1, n, b * c))
-        narrowed = {} if rows is None else {"rows": rows}
+        narrowed = {} if rows is None else {"rows": self.places(h, rows)}
         means = self._asked.mean(y, designs=self.designs(h), **narrowed)
         means = self.xp.permute_dims(means, (0, 2, 1))
         return self.xp.reshape(means, (b, c, -1))
+
+    def _of_step(self, h: int, values: Array, rows: Array | None) -> Array:
+        """Of values at all candidates (...,m), those of step h; those at rows are it already."""
+        if rows is not None or not self.model.timed:
+            return values
+        z = len(self.grid.points)
+        return values[..., h * z : (h + 1) * z]
 
     def _step(self, h: int) -> int:
         return 0 if self.steps == 1 else h

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rewardfree.arrays import Array, clip, namespace
 
@@ -27,12 +27,11 @@ def argmax_tied(values: Array, uniform: Array | None = None) -> Array:
     return _pick(values >= _reach(xp.max(values, axis=-1))[..., None], uniform)
 
 
-def best_of_clipped(
-    values: Array, low: float, high: float, uniform: Array | None = None
-) -> tuple[Array, Array]:
+def best_of_clipped(values: Array, low: Any, high: Any, uniform: Array | None = None) -> tuple[Array, Array]:
     """The largest of clip(values, low, high) along the last axis, and `argmax_tied` of them.
 
-    The clip is monotone, so it is applied to the maximum alone; what it makes equal counts as tied.
+    `low` and `high` are numbers, or arrays that broadcast against the largest. The clip is monotone, so it is
+    applied to the maximum alone; what it makes equal counts as tied.
     """
     xp = namespace(values)
     largest = clip(xp.max(values, axis=-1), low, high)

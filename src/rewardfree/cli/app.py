@@ -13,6 +13,7 @@ import typer
 import rewardfree as rf
 from rewardfree.arrays import count
 from rewardfree.cli import demonstration, journeys
+from rewardfree.cli.beyond import beyond
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.control import control
 from rewardfree.cli.coverage import measured_coverage
@@ -114,7 +115,8 @@ def query_plan(
 @app.command()
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help="figure1, functions, betas, repeats, table, all of these, or control.")
+        str,
+        typer.Argument(help="figure1, functions, betas, repeats, table, all of these, beyond, or control."),
     ] = "figure1",
     preset: Annotated[str, typer.Option(help="published, or literal: as the text says.")] = "published",
     runs: Annotated[
@@ -136,12 +138,14 @@ def reproduce(
     `figure1`: gaps of four algorithms on three kernels. `functions`: Figures 2-4, the worlds. `betas`:
     Figures 5-7. `repeats`: Figures 8-10, on other draws. `table`: Table 1, and our gaps beside the authors'.
 
-    `control` is beyond the paper: five Gymnasium tasks, explored once without a reward, planned for several.
+    Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
+    `control`, five Gymnasium tasks, explored once without a reward, planned for several.
 
     Examples: `rewardfree reproduce figure1`, `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
     """
-    if what == "control":
-        for line in control(out, runs, jobs, seed, quick):
+    further = {"beyond": beyond, "control": control}
+    if what in further:
+        for line in further[what](out, runs, jobs, seed, quick):
             typer.echo(line)
         return
     names = tuple(name.strip() for name in kernels.split(",") if name.strip())

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rewardfree.arrays import count
 from rewardfree.cli.stored import said_where_it_stopped
-from rewardfree.experiments.control import TASKS, ControlUnit, read_control, run_control
+from rewardfree.experiments.control import TASKS, ControlUnit
+from rewardfree.experiments.unitfiles import is_stored, read_stored, run_stored
 from rewardfree.files import written_whole
 from rewardfree.progress import progress
 from rewardfree.report.control import control_figure, control_table, scores_table
@@ -30,16 +31,16 @@ def control(out: Path, runs: int | None, jobs: int | None, seed: int, quick: boo
     yield f"control: {len(units)} units of {transitions} transitions, seeds {seeds[0]} to {seeds[-1]}"
     started, ran = time.perf_counter(), 0
     store = folder / "units"
-    work = run_control(units, store, os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"))
+    work = run_stored(units, store, os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"))
 
     def stored() -> tuple[int, int]:
-        return sum((store / f"{unit.key}.json").exists() for unit in units), len(units)
+        return sum(is_stored(unit, store) for unit in units), len(units)
 
     with said_where_it_stopped(stored, store):
         for _ in progress(((float(done), unit) for done, unit in work), len(units)):
             ran += 1
     yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
-    records = read_control(units, store)
+    records = read_stored(units, store)
     table = control_table(records, tasks)
     if not quick:  # a quick look is no evidence
         table += ["", *scores_table(records, tasks)]

@@ -58,6 +58,13 @@ class Record(ABC):
             return [kept]
         return [kept[self.h[kept] == h] for h in range(self.horizon)]
 
+    def using_all(self) -> Self:
+        """The same steps, every one kept: what a strategy passed by serves planning too.
+
+        Samples that were chosen by where earlier ones led are not as unbiased as those that Alg 3 keeps.
+        """
+        return replace(self, kept=np.ones(len(self), bool))  # type: ignore[type-var]
+
     def first(
         self,
         samples_per_step: int | None = None,

@@ -35,9 +35,11 @@ class Transitions(Record):
     kept: Any  # (t,) bool
     stopped_by: str = "budget"  # which one: a unit of `explore`
 
-    def points(self, rows: Any) -> Any:
-        """z = s * |A| + a of some of the steps."""
-        return self.state[rows] * self.grid.shape[1] + self.action[rows]
+    def points(self, rows: Any, timed: bool = False) -> Any:
+        """z = s * |A| + a of some of the steps; `timed`, h * |S| * |A| + z: see `Model`."""
+        s, a = self.grid.shape
+        z = self.state[rows] * a + self.action[rows]
+        return self.h[rows] * (s * a) + z if timed else z
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from rewardfree.dynamics.mesh import Mesh
 from rewardfree.dynamics.transport import Transport
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
+from rewardfree.objectives import OBJECTIVES
 from rewardfree.posterior import Design
 from rewardfree.worlds.spaces import Box, Spaces
 
@@ -42,13 +44,23 @@ def check_variables(spaces: Spaces) -> None:
 
 
 class Curiosity:
-    """E = max_a [sigma(s,a) + discount E(s')] through the learnt dynamics, from n transitions."""
+    """E = max_a [gain(s,a) + discount E(s')] through the learnt dynamics, from n transitions.
+
+    `worth` gives the gain for sigma and a ridge: sigma itself by default.
+    """
 
     def __init__(
-        self, spaces: Spaces, model: Model, state: Any, action: Any, following: Any, ended: Any
+        self,
+        spaces: Spaces,
+        model: Model,
+        state: Any,
+        action: Any,
+        following: Any,
+        ended: Any,
+        worth: Callable[[Any, float], Any] = OBJECTIVES["sigma"],
     ) -> None:
         check_variables(spaces)
-        self.spaces = spaces
+        self.spaces, self._worth = spaces, worth
         self.dynamics = Dynamics.learn(spaces, model, state, action, following)
         self.is_end = SeenEndings(spaces.state, following, ended)
         self.posterior = curious_posterior(self.dynamics.fitted, model.automatic)
@@ -59,6 +71,10 @@ class Curiosity:
     def sigma(self, state: Any, action: Any) -> Any:
         """How little is known of (s,a), (n,)."""
         return self.posterior.std(self.dynamics.fitted.scaling(self.spaces.features(state, action)))
+
+    def gain(self, state: Any, action: Any) -> Any:
+        """What a look at (s,a) is worth, (n,)."""
+        return self._worth(self.sigma(state, action), self.posterior.ridge)
 
     @cached_property
     def mesh(self) -> Mesh:
@@ -72,10 +88,10 @@ class Curiosity:
     def value(self) -> Any:
         """E at the nodes, (m,)."""
         transport = Transport(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
-        sigma = self.sigma(*transport.pairs).reshape(len(self.actions), -1)
+        gain = self.gain(*transport.pairs).reshape(len(self.actions), -1)
         value = np.zeros(self.mesh.size)
         for _ in range(SWEEPS):
-            new = (sigma + DISCOUNT * (transport.matrix @ value).reshape(sigma.shape)).max(axis=0)
+            new = (gain + DISCOUNT * (transport.matrix @ value).reshape(gain.shape)).max(axis=0)
             done = np.abs(new - value).max() <= SETTLED * new.max()
             value = new
             if done:
@@ -83,11 +99,11 @@ class Curiosity:
         return value
 
     def choices(self, state: Any) -> tuple[Any, Any]:
-        """sigma + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
+        """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
         states, actions = self.spaces.every_pair(state, self.actions)
         following = self.dynamics.next_state(states, actions)
         beyond = np.where(self.is_end(following), 0.0, self.mesh.at(self.value, following))
-        q = self.sigma(states, actions) + DISCOUNT * beyond
+        q = self.gain(states, actions) + DISCOUNT * beyond
         shape = (len(self.actions), len(state))
         return q.reshape(shape), following.reshape(*shape, -1)
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.experiments.local import finished_units
-from rewardfree.files import written_whole
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
 
@@ -139,28 +134,6 @@ class ControlUnit:
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
         """Its records; a worker's job."""
         return run_unit(self)
-
-
-def run_control(units: list[ControlUnit], folder: Path, jobs: int) -> Iterator[tuple[int, ControlUnit]]:
-    """Run the units that the folder lacks, and say which one is done: each leaves a file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [unit for unit in units if not (folder / f"{unit.key}.json").exists()]
-    done = len(units) - len(missing)
-    for unit, records in finished_units(missing, jobs):  # the parent alone writes
-        with written_whole(folder / f"{unit.key}.json") as part:
-            part.write_text(json.dumps(records, indent=1), encoding="utf-8")
-        done += 1
-        yield done, unit
-
-
-def read_control(units: list[ControlUnit], folder: Path) -> list[dict[str, Any]]:
-    """The records of units that are there."""
-    found: list[dict[str, Any]] = []
-    for unit in units:
-        path = folder / f"{unit.key}.json"
-        if path.exists():
-            found += json.loads(path.read_text(encoding="utf-8"))
-    return found
 
 
 def run_unit(unit: ControlUnit) -> list[dict[str, Any]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from rewardfree.arrays import as_number, check_kind, clip, count, to_numpy
 from rewardfree.data import Transitions
+from rewardfree.kernelfit import candidates, fitted_model
 from rewardfree.model import Model
 from rewardfree.posterior import room_for
 from rewardfree.regressions import Regressions
@@ -24,11 +26,19 @@ from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, best_of_clipped
 from rewardfree.worlds.grid import Grid
 
+#: What values are clipped to: [0, H], or what the remaining steps can pay.
+Clip: TypeAlias = Literal["paper", "range"]
+
 
 class Planner(ABC):
-    """Q_h = clip(r_h + mean_h[V_{h+1}] +- min(beta sigma_h, H), 0, H), for rewards in [0,1]."""
+    """Q_h = clip(r_h + mean_h[V_{h+1}] +- min(beta sigma_h, H), 0, H), for rewards in [0,1].
+
+    With `clip="range"` for any reward: clipped to the least and the most that the remaining steps can pay,
+    (H-h) min r and (H-h) max r for h from 0, and the bonus to their difference.
+    """
 
     ties: Ties
+    clip: Clip
 
     @property
     @abstractmethod
@@ -37,6 +47,8 @@ class Planner(ABC):
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.clip not in ("paper", "range"):
+            raise ValueError(f'clip must be "paper" or "range", got {self.clip!r}')
 
 
 @tabled
@@ -46,6 +58,7 @@ class Optimistic(Planner):
 
     beta: float
     ties: Ties = "lowest"
+    clip: Clip = "paper"
 
     @property
     def weight(self) -> float:
@@ -58,6 +71,7 @@ class Mean(Planner):
     """Alg 1 without a bonus, as `Optimistic(0)`: plan as if the estimate were the truth."""
 
     ties: Ties = "lowest"
+    clip: Clip = "paper"
     beta: ClassVar[float] = 0.0
 
     @property
@@ -72,6 +86,7 @@ class Pessimistic(Planner):
 
     beta: float
     ties: Ties = "lowest"
+    clip: Clip = "paper"
 
     @property
     def weight(self) -> float:
@@ -156,8 +171,10 @@ def plan_runs(
         check_kind(run, Transitions, "data", "what rf.explore returns; rf.plan_runs takes several")
     if model is not None:
         check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
-    first, planner = runs[0], Mean() if planner is None else planner
-    H = _horizon(horizon, first, all((model or run.model).pooled for run in runs))
+    if planner is None:
+        runs, planner, model = _by_default(runs, model)
+    first = runs[0]
+    H = _horizon(horizon, first, all(_any_horizon(model or run.model) for run in runs))
     gamma = 1.0 if discount is None else as_number(discount, "discount")
     if not 0.0 < gamma <= 1.0:
         raise ValueError(f"discount must lie in (0, 1], got {discount}")
@@ -177,6 +194,21 @@ def plan_runs(
     return plans
 
 
+def default_planner() -> Planner:
+    """What plans where nobody says how: the mean, for rewards of any range."""
+    return Mean(clip="range")
+
+
+def _by_default(
+    runs: Sequence[Transitions], model: Model | None
+) -> tuple[list[Transitions], Planner, Model | None]:
+    """The best known planning: every transition counts, and regressions are centred, which costs nothing."""
+    every = [run.using_all() for run in runs]
+    if model is None:
+        every = [replace(run, model=replace(run.model, centred=True)) for run in every]
+    return every, default_planner(), model
+
+
 def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Planner) -> Any:
     """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
     check_kind(planner, Planner, "planner", "Optimistic(beta), Mean() or Pessimistic(beta)")
@@ -185,7 +217,7 @@ def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Pla
     tables = [reward_table(reward, grid, horizon) for reward in rewards]
     if not tables:
         raise ValueError("rewards must hold at least one reward, got none")
-    for table in tables:
+    for table in tables if planner.clip == "paper" else []:
         check_unit_range(table, type(planner).__name__)
     longest = max(len(table) for table in tables)
     return np.stack([np.broadcast_to(table, (longest, *table.shape[1:])) for table in tables])
@@ -209,6 +241,7 @@ def backward(
     ties = None
     if planner.ties == "random":  # a run's own, whoever it is planned with: (b,h,s)
         ties = np.stack([stream(seed, "planning ties", run).random((horizon, s)) for run in seeds])
+    limits = _limits(rewards, planner, horizon, discount)
     actions: list[Any] = [None] * horizon
     values: list[Any] = [None] * horizon
     value = None
@@ -222,15 +255,30 @@ def backward(
                 q *= discount
         else:
             q = xp.zeros((b, c, s * a), dtype=r.dtype, device=stage.device)
+        low, high = limits(h, stage)
         if planner.weight:
-            bonus = clip(planner.weight * stage.std(h), -float(horizon), float(horizon))
-            q += bonus if bonus.ndim == 3 else bonus[:, None, :]
+            bonus = planner.weight * stage.std(h)
+            bonus = bonus if bonus.ndim == 3 else bonus[:, None, :]
+            q += clip(bonus, low - high, high - low)
         q += r
         uniform = None if ties is None else stage.exact(ties[:, None, h])
-        best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), 0.0, float(horizon), uniform)
+        best, chosen = best_of_clipped(xp.reshape(q, (b, c, s, a)), low, high, uniform)
         actions[h], values[h] = chosen, best
         value = xp.permute_dims(best, (0, 2, 1))  # (b,s,c)
     return xp.stack(actions, axis=2), xp.stack(values, axis=2)
+
+
+def _limits(
+    rewards: Any, planner: Planner, horizon: int, discount: float
+) -> Callable[[int, Regressions], tuple[Any, Any]]:
+    """What V_h is clipped to: numbers, or arrays (c,1) where the stage's posteriors are."""
+    if planner.clip == "paper":
+        return lambda h, stage: (0.0, float(horizon))
+    ends = np.stack([rewards.min(axis=(2, 3)), rewards.max(axis=(2, 3))])  # (2,c,h)
+    ends = np.broadcast_to(ends, (*ends.shape[:2], horizon)).copy()
+    for h in reversed(range(horizon - 1)):
+        ends[:, :, h] += discount * ends[:, :, h + 1]
+    return lambda h, stage: tuple(stage.numbers(ends[:, :, h : h + 1]))
 
 
 def _horizon(horizon: int | None, data: Transitions, pooled: bool) -> int:
@@ -240,9 +288,14 @@ def _horizon(horizon: int | None, data: Transitions, pooled: bool) -> int:
     if horizon > data.horizon and not pooled:
         raise ValueError(
             f"horizon must be at most the {data.horizon} steps of these data, got {horizon}: "
-            "only a pooled model can go beyond them"
+            "only a pooled model that is not timed can go beyond them"
         )
     return horizon
+
+
+def _any_horizon(model: Model) -> bool:
+    """Whether a model knows steps that no data had."""
+    return model.pooled and not model.timed
 
 
 def _together(
@@ -255,9 +308,13 @@ def _together(
     for own, group in groupby(runs, key=lambda run: model or run.model):
         alike = list(group)
         size = len(alike)
+        if own.automatic:  # each has its own kernel
+            for run in alike:
+                yield [run], fitted_to_run(own, run), False
+            continue
         if not _share_points(alike, own):
             longest = max(len(rows) for run in alike for rows in run.designs(own.pooled))
-            each = 8 * max(1, longest) * len(alike[0].grid.points)
+            each = 8 * max(1, longest) * len(candidates(own, alike[0].grid, alike[0].horizon))
             # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
             size = 1 if device == "cpu" else max(1, room_for(device) // each)
         for first in range(0, len(alike), size):
@@ -267,8 +324,21 @@ def _together(
 
 def _share_points(runs: Sequence[Transitions], model: Model) -> bool:
     """Whether all regressions of all runs have the same points in the same order."""
-    points = [run.points(rows) for run in runs for rows in run.designs(model.pooled)]
+    points = [run.points(rows, model.timed) for run in runs for rows in run.designs(model.pooled)]
     return all(np.array_equal(points[0], each) for each in points)
+
+
+def fitted_to_run(model: Model, run: Transitions) -> Model:
+    """An automatic model with the kernel and the ridge that all kept transitions of a run ask for."""
+    rows = np.flatnonzero(run.kept)
+    points = candidates(model, run.grid, run.horizon)
+    return fitted_model(model, points, run.points(rows, model.timed), run.grid.states, run.next_state[rows])
+
+
+def prepared(run: Transitions, model: Model) -> Callable[[int], Regressions]:
+    """What `backward` asks for each step, from one run: planners and rewards share it."""
+    own = fitted_to_run(model, run) if model.automatic else model
+    return functools.lru_cache(_refitted([run], own, _share_points([run], own), "cpu", None))
 
 
 def _refitted(
@@ -277,7 +347,9 @@ def _refitted(
     """The regressions of each step, built from the data: step by step, or once where they are shared."""
     designs = [run.designs(model.pooled) for run in runs]
     steps = range(len(designs[0]))
-    points = [[run.points(each[h]) for run, each in zip(runs, designs, strict=True)] for h in steps]
+    points = [
+        [run.points(each[h], model.timed) for run, each in zip(runs, designs, strict=True)] for h in steps
+    ]
     following = [[run.next_state[each[h]] for run, each in zip(runs, designs, strict=True)] for h in steps]
     capacity = max(1, *(len(z) for step in points for z in step))
     options: dict[str, Any] = {"runs": len(runs), "capacity": capacity, "device": device, "dtype": dtype}
@@ -288,6 +360,6 @@ def _refitted(
         return own
 
     if model.pooled or same:
-        shared = fitted(0, len(points))
+        shared = fitted(0, runs[0].horizon if model.timed else len(points))
         return lambda h: shared
     return lambda h: fitted(h, h + 1)

@@ -69,8 +69,8 @@ def fitted_plans(
 ) -> list[FittedPlan]:
     """Alg 1 with that planner's bonus, for each reward, from one factorisation.
 
-    Values are clipped to [0, H] if all rewards met lie in [0, 1], as in the paper, else to what the steps to
-    go can give. A reward of the next state is regressed with V.
+    Values are clipped to [0, H] if all rewards met lie in [0, 1], as in the paper, else, or with
+    `clip="range"`, to what the steps to go can give. A reward of the next state is regressed with V.
     """
     plans = []
     with one_blas_thread():
@@ -88,7 +88,7 @@ def recursion_for(
 ) -> Recursion:
     """The recursion of a planner and a reward on what was observed."""
     low, high = _range(observed, reward, horizon)
-    unit = low >= 0.0 and high <= 1.0
+    unit = planner.clip == "paper" and low >= 0.0 and high <= 1.0
     most = horizon * max(1.0, abs(low), abs(high))
 
     def bounds(to_go: int) -> tuple[float, float]:

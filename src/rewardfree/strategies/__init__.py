@@ -2,7 +2,7 @@
 
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.episodic import GreedyMaxVariance, Qiu, Uniform
-from rewardfree.strategies.explore import explore, explore_many
+from rewardfree.strategies.explore import default_model, explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
 from rewardfree.strategies.journey import WorldFailed
 from rewardfree.strategies.online import Online
@@ -20,6 +20,7 @@ __all__ = [
     "UncertaintyPath",
     "Uniform",
     "WorldFailed",
+    "default_model",
     "explore",
     "explore_many",
     "query_plan",

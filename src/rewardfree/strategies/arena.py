@@ -10,6 +10,7 @@ import numpy as np
 
 from rewardfree.arrays import Array, clip, to_numpy
 from rewardfree.data import Transitions
+from rewardfree.kernelfit import candidates, fitted_model
 from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.presets import Empty
@@ -17,11 +18,14 @@ from rewardfree.regressions import Regressions
 from rewardfree.strategies.round import Strategy, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import best_of_clipped
+from rewardfree.ties import argmax_tied, best_of_clipped
 from rewardfree.worlds.finite import FiniteWorld, next_states
 
 #: A long exploration is played in so many parts.
 PARTS = 20
+#: A kernel is found from data after so many rounds, and again whenever they have doubled; while exploring, on
+#: at most so many points: it is found again for a plan.
+FIRST_FIT, FIT_POINTS = 4, 300
 
 
 class Arena:
@@ -45,6 +49,8 @@ class Arena:
     ) -> None:
         self.world, self.model, self.strategy, self.seeds = world, model, strategy, list(seeds)
         self.horizon, self.runs, self.rounds = world.horizon, len(self.seeds), rounds
+        if model.automatic and self.runs > 1:
+            raise ValueError("runs whose kernels are found from their data are played one at a time")
         self.round = strategy.round(self.horizon)
         self._options: dict[str, Any] = {"posterior": posterior, "device": device, "dtype": dtype}
         # A strategy that asks no posterior gets one when somebody else does.
@@ -73,8 +79,15 @@ class Arena:
         """Play all rounds in a few parts, and say after each how far it is: 1 is the end."""
         # On a device a part costs something of its own: there it is one.
         part = self.rounds if self.regressions.on_device else -(-self.rounds // PARTS)
+        learns = self.model.automatic and self.strategy.curious
+        fit = FIRST_FIT
         while self.played < self.rounds:
             now = min(part, self.rounds - self.played)
+            if learns:
+                if self.played == fit:
+                    self._load(FIT_POINTS)
+                    fit *= 2
+                now = min(now, fit - self.played)
             with one_blas_thread():
                 self.regressions.posteriors.repeat(self._play, now)
             self.played += now
@@ -83,17 +96,7 @@ class Arena:
     def settled(self) -> Regressions:
         """The regressions with all that was played, also where the strategy does not keep them up itself."""
         if not self.strategy.curious and self._loaded < self.played:
-            points, following = (
-                self._recorded(array, slice(self.played)) for array in (self._points, self._following)
-            )
-            kept = [i for i, kept in enumerate(self.round.kept) if kept]
-            steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
-            steps = [kept] if self.model.pooled else steps
-            self.regressions = self._empty_regressions(self.played)
-            self.regressions.load(
-                [[run[:, columns].reshape(-1) for run in points] for columns in steps],
-                [[run[:, columns].reshape(-1) for run in following] for columns in steps],
-            )
+            self._load()
             self._loaded = self.played
         return self.regressions
 
@@ -104,6 +107,10 @@ class Arena:
     def act(self, h: int, q: Array, episode: int | None = None) -> Array:
         """The greedy actions (b,k) for Q (b,k,a), clipped to [0, H], at step h of k episodes: see `move`."""
         return best_of_clipped(q, 0.0, float(self.horizon), self.tie_breaks(h, episode))[1]
+
+    def best(self, h: int, values: Array) -> Array:
+        """The best actions (b,k) for values (b,k,a) that need no clip."""
+        return argmax_tied(values, self.tie_breaks(h))
 
     def move(self, h: int, z: Array, episode: int | None = None) -> Array:
         """Play points (b,k) at step h of one of the round's episodes, or of all k that get there.
@@ -149,6 +156,25 @@ class Arena:
             mean, sigma = self.estimate(h, value, empty)
             q[h] = optimism(sigma) if mean is None else mean + optimism(sigma)
             value = self.value(q[h]) if h else None
+        return q
+
+    def curiosity(self, gain: Callable[[Array, float], Array]) -> dict[int, Array]:
+        """E_h = gain(sigma_h) + mean_h[max_a E_{h+1}] for all steps, (b,1,z) each; gain(sigma, ridge).
+
+        Clipped to what the remaining steps can gain at most: no regression can promise more than that.
+        """
+        where, ridge = self.regressions, self.regressions.ridge
+        xp, most, value = where.xp, None, None
+        q: dict[int, Array] = {}
+        for h in reversed(range(self.horizon)):
+            mean, sigma = self.estimate(h, value)
+            own = gain(sigma, ridge)
+            top = xp.max(own, axis=-1, keepdims=True)  # (b,1,1)
+            most = top if most is None else most + top
+            q[h] = own if mean is None else xp.minimum(xp.maximum(mean + own, xp.zeros_like(own)), most)
+            if h:
+                largest = xp.max(xp.reshape(q[h], (*q[h].shape[:2], *self.world.grid.shape)), axis=-1)
+                value = xp.permute_dims(largest, (0, 2, 1))
         return q
 
     def value(self, q: Array) -> Array:
@@ -200,11 +226,34 @@ class Arena:
         self.strategy.play(self)
         self.now += 1
 
-    def _empty_regressions(self, rounds: int) -> Regressions:
+    def _load(self, most: int | None = None) -> None:
+        """Regressions with all that was kept so far; a kernel to be found is found from at most so many."""
+        points, following = (
+            self._recorded(array, slice(self.played)) for array in (self._points, self._following)
+        )
+        points = self.regressions.places(np.array(self.round.h), points)
+        kept = [i for i, kept in enumerate(self.round.kept) if kept]
+        steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
+        steps = [kept] if self.model.pooled else steps
+        places, seen = (
+            [[run[:, columns].reshape(-1) for run in each] for columns in steps]
+            for each in (points, following)
+        )
+        model = self.model
+        if model.automatic:
+            every = (np.concatenate([runs[0] for runs in each]) for each in (places, seen))
+            z, next_state = every
+            grid = self.world.grid
+            known = candidates(model, grid, self.horizon)
+            model = fitted_model(model, known, z, grid.states, next_state, most)
+        self.regressions = self._empty_regressions(self.rounds, model)
+        self.regressions.load(places, seen)
+
+    def _empty_regressions(self, rounds: int, model: Model | None = None) -> Regressions:
         """With room for that many rounds."""
         strategy, pooled = self.strategy, self.model.pooled
         return Regressions(
-            self.model,
+            self.model if model is None else model,
             self.world.grid,
             self.horizon,
             runs=self.runs,

@@ -15,10 +15,9 @@ from rewardfree.tables import tabled
 from rewardfree.ties import Ties, argmax_tied
 
 
-class _WholeEpisodes:
+class WholeEpisodes:
     """One episode a round. A subclass says which action to take."""
 
-    ties: Ties
     generative = False
     curious = True
 
@@ -51,7 +50,7 @@ class _WholeEpisodes:
 
 @tabled
 @dataclass(frozen=True)
-class Qiu(_WholeEpisodes):
+class Qiu(WholeEpisodes):
     """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).
 
     Every sample of an episode is kept, so later ones depend on earlier ones and the means are biased.
@@ -75,7 +74,7 @@ class Qiu(_WholeEpisodes):
 
 @tabled
 @dataclass(frozen=True)
-class GreedyMaxVariance(_WholeEpisodes):
+class GreedyMaxVariance(WholeEpisodes):
     """a_h = argmax_a sigma_h(s_h, a) along the real trajectory: a heuristic that does not look ahead."""
 
     ties: Ties = "lowest"
@@ -90,7 +89,7 @@ class GreedyMaxVariance(_WholeEpisodes):
 
 @tabled
 @dataclass(frozen=True)
-class Uniform(_WholeEpisodes):
+class Uniform(WholeEpisodes):
     """Uniformly random actions: the reference that every exploration has to beat."""
 
     ties: Ties = "lowest"

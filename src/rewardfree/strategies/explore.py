@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rewardfree.arrays import check_kind, count
+from rewardfree.autokernel import AutoKernel
 from rewardfree.budget import Budget
 from rewardfree.data import Experience, Transitions
 from rewardfree.model import Model
@@ -15,14 +16,15 @@ from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.limits import Limits
 from rewardfree.strategies.round import Strategy, shares_points
+from rewardfree.strategies.scout import Scout
 from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.world import World
 
 
 def explore(
     world: FiniteWorld | World,
-    model: Model,
-    strategy: Any,
+    model: Model | None = None,
+    strategy: Any = None,
     *,
     samples_per_step: int | None = None,
     transitions: int | None = None,
@@ -39,14 +41,17 @@ def explore(
 ) -> Any:
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
-    `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
-    kept samples of a pooled model, `steps` all of them, a query being one. A continuous world also takes
-    `seconds` and a target `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the
-    same total. `device`, `dtype` and `posterior` are for finite worlds.
+    Without a `model` it is `default_model(world)`, without a `strategy` `Scout()`. `samples_per_step` counts
+    rounds, each of which leaves a sample for every step it reaches, `transitions` kept samples of a pooled
+    model, `steps` all of them, a query being one. A continuous world also takes `seconds` and a target
+    `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the same total. `device`,
+    `dtype` and `posterior` are for finite worlds.
     """
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
     }  # fmt: skip
+    model = default_model(world) if model is None else model
+    strategy = Scout() if strategy is None else strategy
     if isinstance(world, World):
         if device != "cpu" or dtype is not None or posterior is not None:
             raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
@@ -61,6 +66,16 @@ def explore(
     return data
 
 
+def default_model(world: FiniteWorld | World) -> Model:
+    """The model to use where nothing better is known: a kernel from the data, one regression, centred.
+
+    It takes dynamics that are the same at every step; a finite world that says otherwise gets a timed model,
+    in which the step is a coordinate.
+    """
+    timed = isinstance(world, FiniteWorld) and not world.stationary
+    return Model(AutoKernel(), pooled=True, centred=True, timed=timed)
+
+
 def _journey(
     world: World,
     model: Model,
@@ -73,9 +88,11 @@ def _journey(
     progress: bool | None,
 ) -> Experience:
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
+    if model.timed:
+        raise ValueError("timed=True is for finite worlds: on real states dynamics must not change with h")
     if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
-    if getattr(strategy, "ties", "lowest") != "lowest":
+    if vars(strategy).get("ties", "lowest") != "lowest":
         raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
     generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
@@ -192,9 +209,11 @@ def in_batches(
     device: str,
 ) -> list[list[int]]:
     """Seeds that are played together: their posteriors must fit side by side."""
+    if model.automatic:  # every run finds a kernel of its own
+        return [[seed] for seed in seeds]
     s, a = world.grid.shape
     points = rounds * (world.horizon if model.pooled else 1)
-    each = 8 * model.regressions(world.horizon) * points * s * a
+    each = 8 * model.regressions(world.horizon) * points * s * a * (world.horizon if model.timed else 1)
     if shares_points(strategy):
         each = 8 * s * a  # a prediction; the one posterior is shared
     size = max(1, room_for(device) // each) if batch is None else count(batch, "batch")

@@ -52,7 +52,7 @@ class Generative:
         if arena.model.pooled:
             for h in steps:
                 z = self._query(arena, h)
-                where.add(0, z[:, 0], arena.move(h, z)[:, 0])
+                where.add(h, z[:, 0], arena.move(h, z)[:, 0])
         else:
             z = self._query(arena, 0)
             following = where.xp.concat([arena.move(h, z) for h in steps], axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from rewardfree.dynamics import Curiosity
 from rewardfree.dynamics.fitting import fitted_to
 from rewardfree.dynamics.observed import Observed
 from rewardfree.model import Model
+from rewardfree.objectives import OBJECTIVES
 from rewardfree.strategies.journey import Journey
 
 #: Steps at random before anything is fitted.
@@ -95,8 +97,8 @@ class Tracked:
 class Renewed:
     """Curiosity of a journey, renewed now and then."""
 
-    def __init__(self, journey: Journey) -> None:
-        self._journey, self._base = journey, -1
+    def __init__(self, journey: Journey, worth: Callable[[Any, float], Any] = OBJECTIVES["sigma"]) -> None:
+        self._journey, self._base, self._worth = journey, -1, worth
         self._found: Curiosity | None = None
 
     def curiosity(self, kept: int | None = None) -> Curiosity:
@@ -104,8 +106,9 @@ class Renewed:
         journey = self._journey
         base = refitted_at(journey.kept if kept is None else kept)
         if self._found is None or base != self._base:
-            arrays: Any = journey.transitions(base)
-            self._found, self._base = Curiosity(journey.spaces, quick(journey.model), *arrays), base
+            state, action, following, ended = journey.transitions(base)
+            about = (journey.spaces, quick(journey.model), state, action, following, ended)
+            self._found, self._base = Curiosity(*about, worth=self._worth), base
         return self._found
 
     def largest_sigma(self) -> float:

@@ -1,0 +1,205 @@
+"""Better than the paper: every explorer, model and planner, at equal environment steps."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import rewardfree as rf
+from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
+from rewardfree.planning.finite import Planner, backward, prepared
+from rewardfree.presets import PUBLISHED
+from rewardfree.regressions import Regressions
+from rewardfree.rewards import reward_table
+from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.suite import suite_names
+
+#: The paper's own kernels, each with a world drawn from it.
+PAPER = {
+    "paper-squared-exponential": rf.SquaredExponential(lengthscale=0.1),
+    "paper-matern-1.5": rf.Matern(nu=1.5, lengthscale=0.1),
+    "paper-matern-2.5": rf.Matern(nu=2.5, lengthscale=0.1),
+}
+PAPER_REWARDS = 5
+#: Environment steps at which everything is compared, and at which the curves are read besides.
+COMPARED, CURVE = (400, 1200), (100, 200, 400, 800, 1200)
+BETA = 0.1
+PLANNERS: dict[str, Planner] = {
+    "optimistic": rf.Optimistic(BETA),
+    "mean": rf.Mean(clip="range"),
+    "pessimistic": rf.Pessimistic(BETA, clip="range"),
+}
+#: How [PV] is estimated from the data, for an instance: the paper's way, each change alone, and all of them.
+MODELS: dict[str, Callable[[rf.Instance], rf.Model]] = {
+    "per step": lambda instance: instance.model,
+    "per step, centred": lambda instance: replace(instance.model, centred=True),
+    "pooled": lambda instance: replace(instance.model, pooled=True),
+    "pooled, centred": lambda instance: replace(instance.model, pooled=True, centred=True),
+    "default": lambda instance: rf.default_model(instance.world),
+}
+#: Who explores, with which of these models. "online, all" plans with what Alg 3 passes by as well.
+EXPLORERS: dict[str, tuple[Any, str]] = {
+    "generative": (rf.Generative(), "per step"),
+    "online": (rf.Online(BETA), "per step"),
+    "qiu": (rf.Qiu(BETA), "per step"),
+    "greedy": (rf.GreedyMaxVariance(), "per step"),
+    "uniform": (rf.Uniform(), "per step"),
+    "scout, fixed kernel": (rf.Scout(), "pooled, centred"),
+    "scout": (rf.Scout(), "default"),
+    "scout, sigma": (rf.Scout("sigma"), "default"),
+    "scout, information": (rf.Scout("information"), "default"),
+}
+ALL = "online, all"
+PAPERS_FOUR = ("generative", "online", "qiu", "greedy")
+#: What the paper plans with, and what the library does where nobody says otherwise.
+PAPERS_WAY, DEFAULT_WAY = ("per step", "optimistic"), ("default", "mean")
+#: The lines of the curves: an explorer, a model and a planner.
+LINES = (
+    *((name, *PAPERS_WAY) for name in (*PAPERS_FOUR, "uniform")),
+    ("uniform", *DEFAULT_WAY),
+    ("scout", *DEFAULT_WAY),
+)
+
+
+def world_names() -> tuple[str, ...]:
+    """The hard suite and the paper's worlds."""
+    return (*suite_names(), *PAPER)
+
+
+def instance_named(name: str) -> rf.Instance:
+    """A world with its rewards and the learner's model."""
+    if name not in PAPER:
+        return rf.hard_suite([name])[0]
+    kernel = PAPER[name]
+    drawn = [rf.rkhs_world(kernel, seed=seed) for seed in range(PAPER_REWARDS)]
+    ridge = PUBLISHED.ridge(kernel)
+    rewards = np.stack([reward for _, reward in drawn])
+    return rf.Instance(name, "a draw of the paper's", drawn[0][0], rewards, rf.Model(kernel, ridge))
+
+
+@dataclass(frozen=True)
+class BeyondUnit:
+    """One run of everything on one world."""
+
+    world: str
+    seed: int
+    quick: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.world}-{self.seed}{'-quick' * self.quick}"
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Of its world, model and strategy, for messages."""
+        return self.world, "all", f"seed {self.seed}"
+
+    def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
+        """Its records; a worker's job."""
+        return run_unit(self)
+
+
+def run_unit(unit: BeyondUnit) -> list[dict[str, Any]]:
+    """Explore with every strategy and plan with every model and planner: the gaps, exactly."""
+    instance = instance_named(unit.world)
+    compared = COMPARED[:1] if unit.quick else COMPARED
+    curve = CURVE[:1] if unit.quick else CURVE
+    gaps = _Gaps(instance)
+    records: list[dict[str, Any]] = []
+    with one_blas_thread():
+        for name, (strategy, model) in EXPLORERS.items():
+            started = time.process_time()
+            data = rf.explore(
+                instance.world,
+                MODELS[model](instance),
+                strategy,
+                steps=max(compared),
+                seed=unit.seed,
+                progress=False,
+            )
+            seconds = time.process_time() - started
+            sets = {name: data} | ({ALL: data.using_all()} if name == "online" else {})
+            for label, run in sets.items():
+                lines = [line[1:] for line in LINES if line[0] == label]
+                for steps in sorted({*compared, *curve} if lines else compared):
+                    first = run.first(steps=steps)
+                    wanted = None if steps in compared else lines
+                    for found in gaps.of(first, wanted):
+                        about = {"explorer": label, "explore_seconds": seconds, **found}
+                        records.append({**asdict(unit), **about, **_axes(first)})
+    return records
+
+
+class _Gaps:
+    """The gaps of all models and planners on data of one instance, from as few factorisations as possible."""
+
+    def __init__(self, instance: rf.Instance) -> None:
+        self.instance = instance
+        world, rewards = instance.world, instance.rewards
+        self.tables = [reward_table(reward, world.grid, world.horizon) for reward in rewards]
+        self.optimal = [optimal_value(world, reward)[0] for reward in rewards]
+
+    def of(self, run: Any, wanted: Any) -> list[dict[str, Any]]:
+        """One record for each model and planner, or for those wanted."""
+        world, found = self.instance.world, []
+        shared: dict[rf.Model, Callable[[int], Regressions]] = {}
+        for name, model in MODELS.items():
+            planners = [each for each in PLANNERS if wanted is None or (name, each) in wanted]
+            if not planners:
+                continue
+            started = time.process_time()
+            own = model(self.instance)
+            uncentred = replace(own, centred=False)
+            if uncentred not in shared:
+                shared.clear()  # one at a time: they are large
+                shared[uncentred] = prepared(run, uncentred)
+            stages = functools.partial(_centred, shared[uncentred], own.centred)
+            for planner in planners:
+                actions, _ = backward(
+                    stages, np.stack(self.tables), PLANNERS[planner], world.horizon, [run.seed]
+                )
+                losses = [
+                    gap_of_values(world, best, values_of_actions(world.P, table, chosen)[0])
+                    for best, table, chosen in zip(self.optimal, self.tables, actions[0], strict=True)
+                ]
+                found.append(
+                    {
+                        "model": name,
+                        "planner": planner,
+                        "gaps": [round(float(each.start), 6) for each in losses],
+                        "worst_state": [round(float(each.max), 6) for each in losses],
+                        "plan_seconds": time.process_time() - started,
+                    }
+                )
+        return found
+
+
+def _centred(stages: Callable[[int], Regressions], centred: bool, h: int) -> Regressions:
+    return stages(h).centred(centred)
+
+
+def _axes(run: Any) -> dict[str, Any]:
+    """What the data cost, on every axis."""
+    kept = int(run.kept.sum())
+    return {"steps": run.steps, "episodes": run.episodes, "samples_per_step": kept / run.horizon}
+
+
+def references(name: str) -> dict[str, Any]:
+    """What a world asks of a learner: V* and gaps that need no data, means over its rewards."""
+    instance = instance_named(name)
+    world = instance.world
+    found = [rf.describe(world, reward) for reward in instance.rewards]
+    mean = {
+        "optimal": [each.optimal for each in found],
+        "myopic": [each.myopic.start for each in found],
+        "random": [each.random.start for each in found],
+        "row_distance": [found[0].row_distance],
+        "next_states": [found[0].next_states],
+        "reachable": [found[0].reachable],
+    }
+    return {"world": name, "about": instance.about, **{key: float(np.mean(v)) for key, v in mean.items()}}
