@@ -456,7 +456,7 @@ def test_strategies_are_values():
     assert len({rf.Qiu(1), rf.Qiu(1.0), rf.Qiu(1.0, "random")}) == 2
 
 
-@pytest.mark.parametrize("strategy", [rf.Online, "online", None], ids=["a class", "a name", "nothing"])
+@pytest.mark.parametrize("strategy", [rf.Online, "online"], ids=["a class", "a name"])
 def test_what_is_no_strategy_is_refused(strategy):
     with pytest.raises(ValueError, match="strategy must be a strategy such as Online"):
         rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), strategy, samples_per_step=3)

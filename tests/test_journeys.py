@@ -798,7 +798,7 @@ def test_sets_of_candidates_need_bounds(strategy):
         rf.explore(world, AUTO, strategy, steps=PILOT + 1)
 
 
-@pytest.mark.parametrize("strategy", [rf.Uniform, "uniform", None, 3])
+@pytest.mark.parametrize("strategy", [rf.Uniform, "uniform", 3])
 def test_what_is_no_strategy_is_refused(strategy):
     with pytest.raises(ValueError, match="strategy must be one for continuous worlds"):
         rf.explore(Slide(), FIXED, strategy, steps=5)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -185,10 +186,13 @@ def test_the_mean_is_no_bonus(strategy, other):
     np.testing.assert_array_equal(mean.values, without.values)
 
 
-def test_the_mean_is_what_one_gets_by_default():
-    default, mean = rf.plan(explored(), REWARD), rf.plan(explored(), REWARD, rf.Mean())
-    assert default.planner == rf.Mean()
+def test_by_default_one_gets_the_mean_of_every_transition_centred():
+    data, default = explored(), rf.plan(explored(), REWARD)
+    centred = replace(data.model, centred=True)
+    mean = rf.plan(data.using_all(), REWARD, rf.Mean(clip="range"), model=centred)
+    assert default.planner == rf.Mean(clip="range")
     np.testing.assert_array_equal(default.values, mean.values)
+    assert not np.array_equal(default.values, rf.plan(data, REWARD, rf.Mean()).values)
 
 
 def test_optimism_and_pessimism_lie_on_their_sides_at_the_last_step():
@@ -204,7 +208,7 @@ def test_planners_are_values():
     assert rf.Optimistic(1) == rf.Optimistic(1.0) != rf.Pessimistic(1.0)
     assert rf.Mean() == rf.Mean() != rf.Mean(ties="random")
     assert len({rf.Mean(), rf.Mean(), rf.Optimistic(0.1), rf.Optimistic(0.1)}) == 2
-    assert repr(rf.Optimistic(0.1)) == "Optimistic(beta=0.1, ties='lowest')"
+    assert repr(rf.Optimistic(0.1)) == "Optimistic(beta=0.1, ties='lowest', clip='paper')"
 
 
 # --- many at once ---
@@ -327,7 +331,7 @@ def test_a_delta_kernel_is_the_empirical_law():
     value = np.zeros(6)
     for _ in range(4):
         value = (REWARD + law @ value).max(axis=1)
-    np.testing.assert_allclose(rf.plan(data, REWARD).values[0], value, **CLOSE)
+    np.testing.assert_allclose(rf.plan(data, REWARD, rf.Mean()).values[0], value, **CLOSE)
 
 
 @pytest.mark.parametrize("centred", [False, True], ids=["plain", "centred"])
@@ -367,7 +371,7 @@ def test_random_ties_come_from_the_stream_of_their_name():
 @pytest.mark.parametrize("seed", [0, 5])
 def test_only_ties_are_random(seed):
     found = rf.plan(explored(), REWARD, rf.Mean(ties="random"), seed=seed)
-    assert found.actions.tolist() == rf.plan(explored(), REWARD).actions.tolist()
+    assert found.actions.tolist() == rf.plan(explored(), REWARD, rf.Mean()).actions.tolist()
 
 
 # --- what a plan answers ---
@@ -381,7 +385,7 @@ def test_a_plan_answers_for_one_state_or_many():
         for s in (0, np.int64(3), 5):
             assert found.act(s, h) == found.actions[h, s] and type(found.act(s, h)) is int
             assert found.value(s, h) == found.values[h, s] and type(found.value(s, h)) is float
-    assert repr(found) == "Plan(Mean(ties='lowest'), horizon 4, 6 states)"
+    assert repr(found) == "Plan(Mean(ties='lowest', clip='range'), horizon 4, 6 states)"
 
 
 @pytest.mark.parametrize(
@@ -437,14 +441,15 @@ def test_rewards_that_the_paper_has_no_clip_for_are_refused(planner, reward, sai
 def test_the_rescaling_that_is_named_is_the_one_to_use():
     wild = 3.0 * REWARD - 1.0
     with pytest.raises(ValueError, match=r"plan for \(r \+ (\S+)\) / (\S+), which") as error:
-        rf.plan(explored(), wild)
+        rf.plan(explored(), wild, rf.Mean())
     words = str(error.value).split("plan for (r + ")[1].split(", which")[0].split(") / ")
     rescaled = (wild + float(words[0])) / float(words[1])
     assert rescaled.min() == 0.0 and rescaled.max() == pytest.approx(1.0, abs=1e-15)
 
 
 def test_rounding_beyond_one_is_forgiven():
-    assert rf.plan(explored(), np.minimum(REWARD + 0.9, 1.0) * (1 + 1e-15)).values.max() <= 4.0
+    reward = np.minimum(REWARD + 0.9, 1.0) * (1 + 1e-15)
+    assert rf.plan(explored(), reward, rf.Mean()).values.max() <= 4.0
 
 
 @pytest.mark.parametrize(
