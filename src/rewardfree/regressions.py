@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import array_api_compat
@@ -20,6 +20,14 @@ from rewardfree.kernelfit import candidates, first_guess
 from rewardfree.model import Model, midrange
 from rewardfree.posterior import Bundle, Lattice, Posterior, Posteriors, Prefixes
 from rewardfree.worlds.grid import Grid
+
+
+@dataclass
+class _Law:
+    """What is known of P by the next state: the weights (b,s,z) of so many points."""
+
+    values: Any = None
+    points: int = 0
 
 
 class Regressions:
@@ -60,6 +68,9 @@ class Regressions:
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
+        self._points = points
+        by_law = model.pooled and isinstance(self.posteriors, Lattice) and not self.on_device
+        self._law = _Law() if by_law else None
         self.ridge = model.ridge if model.ridge is not None else 1.0
         self._seen = self.index(np.zeros((self.steps, runs, capacity)))
         self._filled = self.index(np.zeros((self.steps, 1)))
@@ -126,6 +137,11 @@ class Regressions:
 
     def mean(self, h: int, values: Array, rows: Array | None = None) -> Array:
         """The estimate of [P_h V] for V (b,s,c), at every z, or at rows (b,m): (b,c,z) or (b,c,m)."""
+        if self._has_law:
+            centre = midrange(values, axis=1) if self.model.centred else None
+            shifted = values if centre is None else values - centre[:, None, :]
+            mean = self.xp.permute_dims(shifted, (0, 2, 1)) @ self._law_at(h, rows)
+            return mean if centre is None else mean + centre[:, :, None]
         y = values[self.each_run, self._seen[self._step(h), :, : self.count(h)]]  # (b,n,c)
         if not self.model.centred:
             return self._of_step(h, self._mean(h, y, rows), rows)
@@ -170,6 +186,29 @@ class Regressions:
         means = self._asked.mean(y, designs=self.designs(h), **narrowed)
         means = self.xp.permute_dims(means, (0, 2, 1))
         return self.xp.reshape(means, (b, c, -1))
+
+    @property
+    def _has_law(self) -> bool:
+        """Whether the estimated law is kept: one regression is asked for the values of every step.
+
+        Not on a device, whose rounds are recorded: there L is read as fast as it is needed.
+        """
+        return self.model.pooled and self._asked is self.posteriors and self._law is not None
+
+    def _law_at(self, h: int, rows: Array | None) -> Array:
+        """The weights of every next state (b,s,z) in the estimate at step h, or at rows (b,m): (b,s,m)."""
+        kept, n = self._law, self.count(h)
+        assert kept is not None
+        if kept.points < n:
+            lattice, s = cast(Lattice, self.posteriors), self.grid.shape[0]
+            added = lattice.of_labels(self._seen[0, :, :n], s, kept.points, designs=self.designs(h))
+            kept.values = added if kept.values is None else kept.values + added
+            kept.points = n
+        if kept.values is None:
+            kept.values = self.numbers(np.zeros((self.runs, self.grid.shape[0], len(self._points))))
+        if rows is None:
+            return self._of_step(h, kept.values, None)
+        return self.xp.take_along_axis(kept.values, self.places(h, rows)[:, None, :], axis=2)
 
     def _of_step(self, h: int, values: Array, rows: Array | None) -> Array:
         """Of values at all candidates (...,m), those of step h; those at rows are it already."""

@@ -75,8 +75,8 @@ class Rows(Protocol):
     def grow(self, capacity: int) -> None:
         """Room for `capacity` rows in every design."""
 
-    def product(self, columns: Array, designs: Selection) -> Array:
-        """columns (g,c,n) times the first n rows of each design: (g,c,|Z|). The one pass over L."""
+    def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
+        """columns (g,c,n) times n rows of each design from `first` on: (g,c,|Z|). The one pass over L."""
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
         """L[:n, z] for candidates (g,m): (g,n,m)."""

@@ -95,15 +95,16 @@ class NumpyRows:
         grown[:, :, :old] = self._values
         self._values = grown
 
-    def product(self, columns: Array, designs: Selection) -> Array:
+    def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
         g, c, n = columns.shape
+        rows = slice(first, first + n)
         result = np.empty((g, c, self._tiles * self._tile), self._values.dtype)
         tiled = result.reshape(g, c, self._tiles, self._tile).transpose(0, 2, 1, 3)
         if isinstance(designs.index, slice):
-            np.matmul(columns[:, None], self._values[designs.index, :, :n], out=tiled)
+            np.matmul(columns[:, None], self._values[designs.index, :, rows], out=tiled)
         else:  # design by design: picking several at once would copy them
             for i, design in enumerate(designs.numbers):
-                np.matmul(columns[i], self._values[design, :, :n], out=tiled[i])
+                np.matmul(columns[i], self._values[design, :, rows], out=tiled[i])
         return result[:, :, : self._candidates]
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:

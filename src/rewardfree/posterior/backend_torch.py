@@ -160,8 +160,9 @@ class TorchRows:
         grown[:, :old] = self._values
         self._values = grown
 
-    def product(self, columns: Array, designs: Selection) -> Array:
-        return torch.bmm(columns, self._backend.take(self._values, designs.index)[:, : columns.shape[2]])
+    def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
+        rows = slice(first, first + columns.shape[2])
+        return torch.bmm(columns, self._backend.take(self._values, designs.index)[:, rows])
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
         if isinstance(designs.index, slice):

@@ -70,10 +70,10 @@ class Factors:
         inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
         return inverse @ self._prior.between(self.points(chosen), queries)
 
-    def weights(self, chosen: Selection, columns: Array) -> Array:
-        """(C^-1 y)^T for targets (g,n,c): (g,c,n)."""
+    def weights(self, chosen: Selection, columns: Array, first: int = 0) -> Array:
+        """(C^-1 y)^T for targets (g,n,c), from entry `first` on: (g,c,n-first). One design may serve many."""
         n = columns.shape[1]
-        inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
+        inverse = self._backend.take(self._inverse, chosen.index)[:, first:n, :n]
         return self._backend.xp.permute_dims(inverse @ columns, (0, 2, 1))
 
     def block(self, chosen: Selection, offset: int, p: int) -> tuple[Array, Array]:

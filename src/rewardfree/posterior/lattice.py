@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import Array, as_array, as_points, count, positive, to_numpy
@@ -141,6 +142,24 @@ class Lattice:
                 self._means(chosen, weights) if queries is None else weights @ self._white(chosen, queries)
             )
         return means[:, 0, :] if targets.ndim == 2 else self._transposed(means)
+
+    def of_labels(self, labels: Array, size: int, since: int = 0, *, designs: Any = None) -> Array:
+        """M (g,size,|Z|) with mean = V M for the targets y_i = V[label_i]: what points from `since` on add.
+
+        Where targets take few values this is cheaper than `mean` from the second question on, and a new point
+        changes it by one row of L times its own weights. Labels (g,n), or (r,n) for r runs of one design.
+        """
+        backend, xp = self._backend, self._backend.xp
+        chosen = self._select(designs)
+        labels = backend.index(labels)
+        r, n = labels.shape
+        every = xp.arange(size, dtype=labels.dtype, device=array_api_compat.device(labels))
+        indicators = xp.astype(labels[:, :, None] == every, self._variance.dtype)
+        with one_blas_thread():
+            self._settle(chosen)
+            weights = self._factors.weights(chosen, indicators, since)  # (r,size,n-since)
+            added = self._rows.product(xp.reshape(weights, (len(chosen), -1, n - since)), chosen, since)
+        return xp.reshape(added, (r, size, len(self._set)))
 
     def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (g,m)."""

@@ -214,6 +214,8 @@ def in_batches(
     s, a = world.grid.shape
     points = rounds * (world.horizon if model.pooled else 1)
     each = 8 * model.regressions(world.horizon) * points * s * a * (world.horizon if model.timed else 1)
+    if model.pooled:
+        each += 8 * s * s * a * (world.horizon if model.timed else 1)  # the estimated law
     if shares_points(strategy):
         each = 8 * s * a  # a prediction; the one posterior is shared
     size = max(1, room_for(device) // each) if batch is None else count(batch, "batch")
