@@ -15,10 +15,11 @@ import growth
 import import_time
 import loop_vs_scikit_learn
 import paper_run
+import scout
 import tiles
 from table import show
 
-PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles, paper_run]
+PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles, paper_run, scout]
 
 
 def main() -> None:

@@ -274,8 +274,10 @@ STRATEGIES = [
     rf.Qiu(0.1),
     rf.GreedyMaxVariance(),
     rf.Uniform(),
+    rf.Scout(),
+    rf.Scout("information"),
 ]
-SHAPES = [{}, {"pooled": True}, {"centred": True}]
+SHAPES = [{}, {"pooled": True}, {"centred": True}, {"pooled": True, "centred": True, "timed": True}]
 
 
 class OnTorch(rf.Model):
