@@ -9,6 +9,7 @@ import reference
 import rewardfree as rf
 from rewardfree.posterior import Bundle, Posteriors
 from rewardfree.posterior.lattice import BLOCK_POINTS
+from rewardfree.regressions import Regressions
 from strict_backend import StrictBackend
 
 # Two exact factorisations at a ridge of 0.2: rounding alone lies between them.
@@ -353,3 +354,65 @@ def test_a_larger_ridge_is_indeed_the_remedy():
     each.extend_each(np.array([[1, 2, 3]]))
     expected = reference.variance(rf.Model(Opposed(), 3.0).kernel, points()[[1, 2, 3]], 3.0, points()[[1]])
     np.testing.assert_allclose(each.std(rows=[1])[0] ** 2, expected, rtol=1e-12)
+
+
+# --- targets that take few values ---
+
+
+def labelled(runs=3, n=7, size=4, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.random((15, 2))
+    lattice = rf.Lattice(rf.Matern(1.5, 0.4), z, ridge=0.3, designs=runs)
+    points, labels = rng.integers(15, size=(runs, n)), rng.integers(size, size=(runs, n))
+    lattice.extend_each(points)
+    return lattice, labels, rng.normal(size=(runs, size))
+
+
+def test_means_of_labels_are_means_of_targets():
+    lattice, labels, values = labelled()
+    by_label = lattice.of_labels(labels, 4)
+    targets = np.take_along_axis(values, labels, axis=1)
+    np.testing.assert_allclose(
+        np.einsum("gs,gsm->gm", values, by_label), lattice.mean(targets), rtol=0, atol=1e-13
+    )
+
+
+def test_what_points_add_sums_up():
+    lattice, labels, _ = labelled()
+    first = lattice.of_labels(labels, 4)
+    more = np.array([[3, 3, 9], [1, 0, 14], [5, 6, 7]])
+    lattice.extend_each(more)
+    every = np.concatenate([labels, [[0, 1, 2], [3, 3, 3], [2, 0, 1]]], axis=1)
+    added = lattice.of_labels(every, 4, since=7)
+    np.testing.assert_allclose(first + added, lattice.of_labels(every, 4), rtol=0, atol=1e-13)
+    assert np.abs(added).max() > 0.01
+
+
+def test_one_design_serves_the_labels_of_many_runs():
+    lattice, _, _ = labelled(runs=1)
+    labels = np.random.default_rng(1).integers(4, size=(5, 7))
+    together = lattice.of_labels(labels, 4)
+    for i in range(5):
+        np.testing.assert_allclose(together[i], lattice.of_labels(labels[i : i + 1], 4)[0], atol=1e-14)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("timed", [False, True])
+def test_the_law_that_is_kept_answers_as_the_regression_does(centred, timed):
+    rng = np.random.default_rng(2)
+    law = rng.random((5, 4, 5))
+    world = rf.FiniteWorld(law / law.sum(-1, keepdims=True), horizon=3)
+    model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, centred=centred, timed=timed)
+    kept, plain = (Regressions(model, world.grid, 3, runs=2, capacity=12) for _ in range(2))
+    plain._law = None
+    values, rows = rng.normal(size=(2, 5, 3)), np.array([[0, 7], [19, 3]])
+    for _ in range(4):
+        z, following = rng.integers(20, size=(2, 3)), rng.integers(5, size=(2, 3))
+        for each in (kept, plain):
+            each.add_all(z, following)
+        for h in range(3):
+            np.testing.assert_allclose(kept.mean(h, values), plain.mean(h, values), rtol=0, atol=1e-12)
+            np.testing.assert_allclose(
+                kept.mean(h, values, rows), plain.mean(h, values, rows), rtol=0, atol=1e-12
+            )
+            assert kept.mean(h, values).shape == (2, 3, 20)
