@@ -73,14 +73,14 @@ class AutoKernel:
         `most` points an even selection is used, or `rows`. `linear=False` leaves the linear part away.
         """
         if rows is None:
-            rows = _evenly(len(points), self.most)
+            rows = evenly(len(points), self.most)
         groups = tuple(range(points.shape[1])) if groups is None else tuple(groups)
         moving = np.ptp(targets[rows], axis=0) > 0.0
         if len(rows) < 2 or not moving.any():
             raise ValueError("a kernel cannot be fitted to states that never change")
         problem = _Likelihood(points[rows], targets[rows][:, moving], groups, ridge, linear)
         # A wall may be seen in few points, and those must not be among the ones that are passed over.
-        judges = _evenly(len(points), JUDGES * self.most)
+        judges = evenly(len(points), JUDGES * self.most)
         fits, start = [], None
         with one_blas_thread():
             for nu in sorted(
@@ -169,7 +169,7 @@ class _Likelihood:
         return family + math.exp(2.0 * theta[-2]) * Linear(bias=1.0)
 
 
-def _evenly(n: int, most: int) -> Any:
+def evenly(n: int, most: int) -> Any:
     """At most so many of n rows, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 

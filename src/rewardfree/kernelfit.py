@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
-from rewardfree.autokernel import AutoKernel
+from rewardfree.autokernel import AutoKernel, evenly
 from rewardfree.kernels import Matern, SquaredExponential
 from rewardfree.model import Model
 from rewardfree.worlds.grid import Grid
@@ -17,6 +17,8 @@ from rewardfree.worlds.grid import Grid
 FREQUENCY, MOST_FEATURES = 6, 60
 #: Before there are data: a kernel of this lengthscale, as a share of each coordinate's range, and a ridge.
 FIRST_LENGTH, FIRST_RIDGE = 0.2, 0.1
+#: A function of the next state that differs by less is the same everywhere.
+ROUNDING = 1e-9
 
 
 def first_guess(model: Model, points: Any) -> Model:
@@ -37,14 +39,15 @@ def fitted_model(
     """
     if not isinstance(model.kernel, AutoKernel):
         return model
+    kernel = model.kernel if most is None else replace(model.kernel, most=min(most, model.kernel.most))
     centre, scale = points.mean(axis=0), _spread(points, np.std)
     targets = next_state_features(states)[next_state]
-    targets = targets - targets.mean(axis=0)
-    spread = targets.std(axis=0)
-    if len(z) < 2 or not (spread > 0.0).any():
+    used = evenly(len(z), kernel.most)  # those that a kernel is fitted to: elsewhere they may well differ
+    moving = np.ptp(targets[used], axis=0) > ROUNDING if len(used) > 1 else np.zeros(targets.shape[1], bool)
+    if not moving.any():
         return first_guess(model, points)
-    targets = targets[:, spread > 0.0] / spread[spread > 0.0]
-    kernel = model.kernel if most is None else replace(model.kernel, most=min(most, model.kernel.most))
+    targets = targets[:, moving] - targets[:, moving].mean(axis=0)
+    targets /= targets.std(axis=0)
     found = kernel.fit((points[z] - centre) / scale, targets, ridge=model.ridge, linear=False)
     assert isinstance(found.kernel, (Matern, SquaredExponential))
     lengths = tuple(float(each) for each in np.asarray(found.kernel.lengthscale) * scale)
@@ -55,9 +58,17 @@ def next_state_features(states: Any) -> Any:
     """Smooth functions of a state that tell states (s,d) apart: cosines along each axis, and products."""
     low, span = states.min(axis=0), _spread(states, np.ptp)
     angles = np.pi * (states - low) / span
-    waves = [w for w in product(range(FREQUENCY + 1), repeat=states.shape[1]) if 0 < sum(w) <= FREQUENCY]
-    waves = sorted(waves, key=lambda w: (sum(w), w))[:MOST_FEATURES]
+    waves: list[tuple[int, ...]] = []
+    for total in range(1, FREQUENCY + 1):
+        if len(waves) < MOST_FEATURES:
+            waves += _waves(states.shape[1], total)[: MOST_FEATURES - len(waves)]
     return np.stack([np.cos(angles * np.array(wave)).prod(axis=1) for wave in waves], axis=1)
+
+
+def _waves(d: int, total: int) -> list[tuple[int, ...]]:
+    """All frequencies along d axes that sum up to `total`."""
+    spread = combinations_with_replacement(range(d), total)
+    return sorted(tuple(axes.count(i) for i in range(d)) for axes in spread)
 
 
 def candidates(model: Model, grid: Grid, horizon: int) -> Any:

@@ -43,6 +43,8 @@ def errors_of_run(
     world: FiniteWorld, reward: Any, model: Model, strategy: Strategy, samples_per_step: int, seed: int = 0
 ) -> Errors:
     """Explore, plan with the mean, and compare every estimate that the plan used with the truth."""
+    if model.timed:
+        raise ValueError("errors are measured step by step, or pooled: timed=True is neither")
     arena = Arena(world, model, strategy, [seed], count(samples_per_step, "samples_per_step"))
     for _ in arena.play():
         pass

@@ -54,6 +54,11 @@ def learning_curves(
     the posterior that it explored with, which holds every earlier one, so nothing is factorised twice.
     """
     check_parts(world, model, strategy)
+    if model.automatic:
+        raise ValueError(
+            "learning_curves plans on the posteriors of the exploration, whose kernel must be fixed: "
+            "with AutoKernel() use rf.explore, data.first and rf.plan"
+        )
     check_kind(planners, Mapping, "planners", 'named planners such as {"mean": rf.Mean()}')
     given = {"samples_per_step": samples_per_step, "transitions": transitions}
     sizes = {unit: None if each is None else _checkpoints(unit, each) for unit, each in given.items()}

@@ -33,10 +33,11 @@ def plan(
 ) -> Any:
     """A policy for a reward that the data never saw: an array (s,a) or (h,s,a), a function, or a formula.
 
-    `planner` defaults to `Mean()` on a finite world, and on real states to `DynamicsPlanner()` where it can
-    be used: the plan says which. `model` overrides the one of the data. `horizon` defaults to the data's;
-    `DynamicsPlanner` plans for no end with a `discount` alone. On real states `terminated` says where
-    episodes end (a function or a formula; by default as the data saw it), `starts` (k,d) where they begin.
+    Without a `planner`, a finite world is planned by `Mean(clip="range")` with every transition, centred, and
+    real states by `DynamicsPlanner()` where it can be used: the plan says which. `model` overrides the one of
+    the data. `horizon` defaults to the data's; `DynamicsPlanner` plans for no end with a `discount` alone. On
+    real states `terminated` says where episodes end (a function or a formula; by default as the data saw it),
+    `starts` (k,d) where they begin.
     """
     options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
     about: dict[str, Any] = {"terminated": terminated, "starts": starts}
