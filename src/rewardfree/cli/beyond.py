@@ -48,12 +48,14 @@ def beyond(out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool
         for _ in progress(((float(done), unit) for done, unit in work), len(units)):
             ran += 1
     yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
-    found = Found(read_stored(units, store))
+    records = read_stored(units, store)
+    found, worst = Found(records), Found(records, "worst_state")
     about = [references(world) for world in worlds]
     hard = [world for world in worlds if world not in PAPER]
     table = [*worlds_table(about), ""]
     for steps in COMPARED[:1] if quick else COMPARED:
         table += [*headline_table(found, hard, steps), ""]
+        table += [*headline_table(worst, hard, steps, "largest gap over states, mean"), ""]
         table += [*cross_table(found, about, hard, steps), ""]
     if not quick:
         table += [*paper_table(found, about, max(COMPARED)), "", *ablation_table(found, about, hard)]

@@ -46,15 +46,17 @@ _STYLES: dict[tuple[str, ...], dict[str, Any]] = {
 
 
 class Found:
-    """Records by (world, explorer, model, planner, steps); gaps (runs, rewards)."""
+    """Records by (world, explorer, model, planner, steps); gaps (runs, rewards), at the start or the largest
+    over states ("worst_state").
+    """
 
-    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, records: Iterable[dict[str, Any]], measure: str = "gaps") -> None:
         self._gaps: dict[tuple[Any, ...], list[list[float]]] = {}
         self._axes: dict[tuple[Any, ...], list[dict[str, float]]] = {}
         self.seconds: dict[str, list[float]] = {}
         for record in records:
             key = tuple(record[name] for name in ("world", "explorer", "model", "planner", "steps"))
-            self._gaps.setdefault(key, []).append(record["gaps"])
+            self._gaps.setdefault(key, []).append(record[measure])
             self._axes.setdefault(key, []).append(record)
             self.seconds.setdefault(record["explorer"], []).append(record["explore_seconds"])
 
@@ -95,10 +97,10 @@ def worlds_table(references: list[dict[str, Any]]) -> list[str]:
     return [*lines, *rows]
 
 
-def headline_table(found: Found, worlds: Sequence[str], steps: int) -> list[str]:
+def headline_table(found: Found, worlds: Sequence[str], steps: int, what: str = "mean gap") -> list[str]:
     """Scout and default planning against the best of the paper's four, and random data as a control."""
     lines = [
-        f"mean gap over {found.runs} runs at {steps} environment steps ± standard error, (worst reward)",
+        f"{what} over {found.runs} runs at {steps} environment steps ± standard error, (worst reward)",
         f"{'world':<22}{'best of the four':>26}{'Scout, default plan':>27}{'ratio':>8}"
         f"{'uniform, default plan':>27}  verdict",
     ]
