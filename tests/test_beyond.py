@@ -494,14 +494,14 @@ def test_a_ridge_that_is_given_stays(ridge, steps):
 
 def test_default_planning_uses_every_transition_and_the_kernel_that_is_given(fits):
     data = explored(model(pooled=False), rf.Online(0.2), 60, each_step=False)
-    every, centred = data.using_all(), model(pooled=False, centred=True)
+    every, own, centred = data.using_all(), model(pooled=False), model(centred=True)
     assert every.samples.tolist() == [24, 18, 12, 6] and data.samples.tolist() == [6] * H
     assert {**recorded(every), "kept": recorded(data)["kept"]} == recorded(data)
     found = rf.plan(data, BY_STEP)
     assert found.planner == MEAN == rf.Mean(clip="range")
-    assert_same_plan(found, textbook(every, BY_STEP, MEAN, centred))
-    assert_same_plan(found, rf.plan(every, BY_STEP, MEAN, model=centred))
-    assert_same_plan(rf.plan(data, BY_STEP, model=model()), textbook(every, BY_STEP, MEAN, model()))
+    assert_same_plan(found, textbook(every, BY_STEP, MEAN, own))
+    assert_same_plan(found, rf.plan(every, BY_STEP, MEAN, model=own))
+    assert_same_plan(rf.plan(data, BY_STEP, model=model()), textbook(every, BY_STEP, MEAN, centred))
     assert fits == []
 
 
@@ -591,3 +591,32 @@ def test_errors_of_a_timed_model_are_not_measured():
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, timed=True)
     with pytest.raises(ValueError, match="timed"):
         errors_of_run(world, reward, model, rf.Uniform(), 3)
+
+
+def test_one_design_of_many_runs_keeps_no_law_for_each():
+    runs = rf.explore_many(a_world(), model(), rf.Generative(), transitions=12, seeds=range(5))
+    together = rf.plan_runs(runs, [REWARD], MEAN)
+    for run, (plan,) in zip(runs, together, strict=True):
+        assert_same_plan(plan, textbook(run, REWARD, MEAN, model()))
+    shared = Regressions(model(), a_world().grid, H, runs=5, capacity=4, same_runs=True)
+    assert shared._law is None
+
+
+def test_single_precision_gets_a_ridge_that_it_can_bear():
+    world = rf.rooms_world(side=6, moves=3, horizon=4, noise=1e-3)
+    data = rf.explore(world, steps=120, dtype=np.float32)
+    plan = rf.plan(data, rf.bumps(world, 1)[0], dtype=np.float32)
+    assert np.isfinite(plan.values).all()
+
+
+def test_many_runs_have_the_defaults_of_one():
+    one = rf.explore(a_world(), steps=8, seed=3)
+    (other,) = rf.explore_many(a_world(), steps=8, seeds=[3])
+    assert recorded(one) == recorded(other) and one.strategy == rf.Scout()
+
+
+def test_all_steps_of_real_states_are_fitted_again():
+    world = rf.from_gymnasium("Pendulum-v1")
+    about = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
+    data = rf.explore(world, about, rf.Uniform(), transitions=60)
+    assert data.fitted is not None and data.using_all().fitted is None

@@ -8,6 +8,7 @@ import pytest
 import typer
 
 import rewardfree as rf
+from rewardfree.cli import beyond, stored
 from rewardfree.cli import control as command
 from rewardfree.experiments import control
 from rewardfree.experiments.control import TASKS, ControlUnit, task_named
@@ -117,13 +118,13 @@ def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
 
 
 def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypatch, capsys):
-    def run(units, folder, jobs):
+    def run(units, folder, jobs, cluster):
         folder.mkdir(parents=True)
         (folder / f"{units[0].key}.json").write_text("[]")
         yield 1, units[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run_stored", run)
+    monkeypatch.setattr(stored, "run_stored", run)
     with pytest.raises(typer.Exit) as end:
         list(command.control(tmp_path, None, 1, 0, quick=True))
     said = capsys.readouterr().err
@@ -131,6 +132,15 @@ def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypa
     assert "interrupted with 1 of 4 units stored in" in said and "run the same command again" in said
 
 
-def test_no_jobs_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="jobs must be a whole number of at least 1, got 0"):
-        list(command.control(tmp_path, None, 0, 0, quick=True))
+@pytest.mark.parametrize("what", [command.control, beyond.beyond])
+@pytest.mark.parametrize(
+    ("runs", "jobs", "seed", "said"),
+    [
+        (None, 0, 0, "jobs must be a whole number of at least 1, got 0"),
+        (0, None, 0, "runs must be a whole number of at least 1, got 0"),
+        (None, None, -1, "seed must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_bad_numbers_are_refused(tmp_path, what, runs, jobs, seed, said):
+    with pytest.raises(ValueError, match=said):
+        list(what(tmp_path, runs, jobs, seed, quick=True))

@@ -104,6 +104,7 @@ def test_bumps_lie_where_they_should():
     ("make", "options"),
     [
         (rf.portal_world, {"gate": 0.0}),
+        (rf.portal_world, {"gate": 0.005}),
         (rf.portal_world, {"noise": -1.0}),
         (rf.rooms_world, {"door": float("nan")}),
         (rf.rooms_world, {"side": 2}),
@@ -139,3 +140,17 @@ def test_what_can_be_reached_is_what_some_policy_reaches(by_step):
     world = rf.FiniteWorld(law / law.sum(-1, keepdims=True), 3, start=0)
     np.testing.assert_array_equal(reachable_states(world), by_enumeration(world) >= 1 / 3)
     assert rf.describe(world, np.zeros((3, 2))).reachable == reachable_states(world).mean()
+
+
+def test_a_wall_holds_when_noise_is_small():
+    world = rf.rooms_world(side=3, stride=0.4, noise=0.01)
+    assert np.isfinite(world.P).all()
+
+
+def test_one_name_is_enough():
+    assert [each.name for each in rf.hard_suite("portal")] == ["portal"]
+
+
+def test_bumps_want_an_end_for_each_coordinate():
+    with pytest.raises(ValueError, match="low must be a number or one for each of 1 coordinates"):
+        rf.bumps(rf.portal_world(), 2, low=(0.0, 0.0))

@@ -186,10 +186,13 @@ def test_the_mean_is_no_bonus(strategy, other):
     np.testing.assert_array_equal(mean.values, without.values)
 
 
-def test_by_default_one_gets_the_mean_of_every_transition_centred():
-    data, default = explored(), rf.plan(explored(), REWARD)
-    centred = replace(data.model, centred=True)
-    mean = rf.plan(data.using_all(), REWARD, rf.Mean(clip="range"), model=centred)
+@pytest.mark.parametrize("given", [False, True], ids=["the data's model", "a model"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_by_default_one_gets_the_mean_of_every_transition_centred_if_pooled(pooled, given):
+    data = explored(pooled=pooled)
+    default = rf.plan(data, REWARD, model=data.model if given else None)
+    own = replace(data.model, centred=pooled)
+    mean = rf.plan(data.using_all(), REWARD, rf.Mean(clip="range"), model=own)
     assert default.planner == rf.Mean(clip="range")
     np.testing.assert_array_equal(default.values, mean.values)
     assert not np.array_equal(default.values, rf.plan(data, REWARD, rf.Mean()).values)

@@ -18,9 +18,10 @@ import pytest
 from pyarrow import parquet
 
 import rewardfree as rf
-from rewardfree.experiments import local
+from rewardfree.experiments import running
 from rewardfree.experiments.export import write_csv, write_parquet
-from rewardfree.experiments.local import run_units
+from rewardfree.experiments.runnable import ATTEMPTS
+from rewardfree.experiments.running import run_units
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import NO_DATA, Reference, Unit
@@ -355,7 +356,7 @@ def mortal(left):
 """
 
 
-@pytest.mark.parametrize(("deaths", "survives"), [(1, True), (local.ATTEMPTS, False)])
+@pytest.mark.parametrize(("deaths", "survives"), [(1, True), (ATTEMPTS, False)])
 def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, deaths, survives):
     (tmp_path / "deadly.py").write_text(DEADLY)
     (tmp_path / "lives").write_text("0")
@@ -406,14 +407,14 @@ def test_an_innocent_unit_survives_a_deadly_one_beside_it(tmp_path, monkeypatch)
     settings = {"worlds": worlds, "models": [DELTA], "strategies": strategies, "runs": 1}
     units = runs_of(Sweep.of(table(**settings), allow_imports=True))
     assert [unit.names[2] for unit in units] == ["before", "innocent", "deadly", "after"]
-    monkeypatch.setattr(local, "_mixed", list)  # in this order
+    monkeypatch.setattr(running, "_mixed", list)  # in this order
     died = r"a worker died 3 times on world corridor_world, model Model, strategy deadly: "
     with Store(tmp_path / "results.sqlite") as store:
         with pytest.raises(ChildProcessError, match=died):
             run_units(units, store, jobs=2, allow_imports=True)
         harmless = [unit for unit in units if unit.names[2] != "deadly"]
         assert store.keys() == {unit.key for unit in harmless}
-        assert (tmp_path / "deaths").read_text() == "x" * local.ATTEMPTS
+        assert (tmp_path / "deaths").read_text() == "x" * ATTEMPTS
         assert run_units(harmless, store, jobs=1, allow_imports=True) == 0
 
 

@@ -1,4 +1,4 @@
-"""A kernel and a ridge found from transitions alone: no reward enters, the targets are state changes."""
+"""A kernel and a ridge found from transitions alone: no reward enters, the targets are what followed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class AutoKernel:
 
     Minimises sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points, for each family (the
     smoothness of a Matern kernel, infinity the squared exponential). The family is the one with the least
-    leave-one-out error, on twice as many: likelihood trusts smooth kernels at a wall too much.
+    leave-one-out error, on twice as many: likelihood trusts smooth kernels at a wall too much. On finite
+    worlds the linear part is left away.
     """
 
     families: tuple[float, ...] = FAMILIES

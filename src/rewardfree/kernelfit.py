@@ -19,6 +19,8 @@ FREQUENCY, MOST_FEATURES = 6, 60
 FIRST_LENGTH, FIRST_RIDGE = 0.2, 0.1
 #: A function of the next state that differs by less is the same everywhere.
 ROUNDING = 1e-9
+#: The least ridge that is found for single precision, a thousand times its rounding.
+LEAST_SINGLE = 1e-4
 
 
 def first_guess(model: Model, points: Any) -> Model:
@@ -30,12 +32,19 @@ def first_guess(model: Model, points: Any) -> Model:
 
 
 def fitted_model(
-    model: Model, points: Any, z: Any, states: Any, next_state: Any, most: int | None = None
+    model: Model,
+    points: Any,
+    z: Any,
+    states: Any,
+    next_state: Any,
+    most: int | None = None,
+    dtype: Any = None,
 ) -> Model:
     """The model with a kernel for candidates (m,f) of which z (n,) were tried and led to states (s,d).
 
     Values to come are functions of the next state, and may be far less smooth than its mean: the kernel is
-    fitted to many functions of it, `next_state_features`. Too few data leave the first guess.
+    fitted to many functions of it, `next_state_features`. Too few data leave the first guess. A ridge that is
+    found is large enough for numbers of that `dtype`.
     """
     if not isinstance(model.kernel, AutoKernel):
         return model
@@ -51,7 +60,9 @@ def fitted_model(
     found = kernel.fit((points[z] - centre) / scale, targets, ridge=model.ridge, linear=False)
     assert isinstance(found.kernel, (Matern, SquaredExponential))
     lengths = tuple(float(each) for each in np.asarray(found.kernel.lengthscale) * scale)
-    return replace(model, kernel=replace(found.kernel, lengthscale=lengths), ridge=found.ridge)
+    least = LEAST_SINGLE if model.ridge is None and "float32" in str(dtype) else 0.0
+    kernel_found = replace(found.kernel, lengthscale=lengths)
+    return replace(model, kernel=kernel_found, ridge=max(found.ridge, least))
 
 
 def next_state_features(states: Any) -> Any:

@@ -69,9 +69,13 @@ class Regressions:
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
         self._points = points
-        by_law = model.pooled and isinstance(self.posteriors, Lattice) and not self.on_device
-        self._law = _Law() if by_law else None
-        self.ridge = model.ridge if model.ridge is not None else 1.0
+        # Runs that share a design have their targets side by side already; on a device rounds are recorded,
+        # and L is read as fast as it is needed.
+        own_points = self._side_by_side == runs and not self.on_device
+        keeps = model.pooled and own_points and isinstance(self.posteriors, Lattice)
+        self._law = _Law() if keeps else None
+        assert model.ridge is not None  # a fixed model has one, and so has a first guess
+        self.ridge = model.ridge
         self._seen = self.index(np.zeros((self.steps, runs, capacity)))
         self._filled = self.index(np.zeros((self.steps, 1)))
 
@@ -189,11 +193,8 @@ class Regressions:
 
     @property
     def _has_law(self) -> bool:
-        """Whether the estimated law is kept: one regression is asked for the values of every step.
-
-        Not on a device, whose rounds are recorded: there L is read as fast as it is needed.
-        """
-        return self.model.pooled and self._asked is self.posteriors and self._law is not None
+        """Whether the estimated law is kept: one regression is asked for the values of every step."""
+        return self._law is not None and self._asked is self.posteriors
 
     def _law_at(self, h: int, rows: Array | None) -> Array:
         """The weights of every next state (b,s,z) in the estimate at step h, or at rows (b,m): (b,s,m)."""

@@ -11,17 +11,18 @@ from typing import Annotated
 import typer
 
 import rewardfree as rf
-from rewardfree.arrays import count
 from rewardfree.cli import demonstration, journeys
 from rewardfree.cli.beyond import beyond
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.control import control
 from rewardfree.cli.coverage import measured_coverage
-from rewardfree.cli.reproduction import Job, perform, redraw
+from rewardfree.cli.report import write_report
+from rewardfree.cli.reproduction import Job, page_of, perform, redraw
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
 from rewardfree.cli.theory import answers, draw, measured_norms
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
+from rewardfree.experiments.running import check_where
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.files import written_whole
@@ -38,6 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+CLUSTER = "A Dask scheduler, tcp://host:port: its workers run the units instead."
 
 
 class Format(StrEnum):
@@ -125,6 +129,7 @@ def reproduce(
     draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
     kernels: Annotated[str, typer.Option(help="Some of them, with commas between.")] = ",".join(KERNELS),
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
+    cluster: Annotated[str | None, typer.Option(help=CLUSTER)] = None,
     seed: Annotated[int, typer.Option(help="The draw of the world; repeats are those from here on.")] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small worlds and few runs: seconds, for a look.")
@@ -143,14 +148,17 @@ def reproduce(
 
     Examples: `rewardfree reproduce figure1`, `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
     """
+    check_where(jobs, cluster)
     further = {"beyond": beyond, "control": control}
     if what in further:
-        for line in further[what](out, runs, jobs, seed, quick):
+        if preset != "published" or draws is not None or kernels != ",".join(KERNELS):
+            raise ValueError(f"--preset, --draws and --kernels are for the paper's figures, not for {what}")
+        for line in further[what](out, runs, jobs, seed, quick, cluster):
             typer.echo(line)
         return
     names = tuple(name.strip() for name in kernels.split(",") if name.strip())
     wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick)
-    for line in perform(what, Job(wanted, out, jobs)):
+    for line in perform(what, Job(wanted, out, jobs, cluster=cluster)):
         typer.echo(line)
 
 
@@ -336,6 +344,7 @@ def sweep(
     file: Annotated[Path, typer.Argument(help="The experiment, as TOML.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default out/NAME.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
+    cluster: Annotated[str | None, typer.Option(help=CLUSTER)] = None,
     allow_imports: Annotated[
         bool, typer.Option("--allow-imports", help="Import what the file names as module:object.")
     ] = False,
@@ -344,14 +353,14 @@ def sweep(
 
     Results are stored as they come; run it again after an interruption and it goes on.
 
-    Example: `rewardfree sweep experiment.toml --out results`
+    Examples: `rewardfree sweep experiment.toml --out results`,
+    `rewardfree sweep experiment.toml --out results --cluster tcp://192.168.1.10:8786`
     """
-    if jobs is not None:
-        count(jobs, "jobs")  # before a folder is made
+    check_where(jobs, cluster)  # before a folder is made
     plan = Sweep.load(file, allow_imports)
     folder = Path("out") / plan.name if out is None else out
     with Store(folder / RESULTS) as store:
-        ran = run_to_the_end(plan, store, jobs, allow_imports)
+        ran = run_to_the_end(plan, store, jobs, cluster, allow_imports)
     typer.echo(f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}")
 
 
@@ -410,6 +419,23 @@ def figures(
     for line in gap_table(found):
         typer.echo(line)
     typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or a reproduction wrote.")],
+    out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
+) -> None:
+    """Write one page that shows a folder of results: curves with switches, tables, claims, and maps of runs.
+
+    It needs no network, and works from disk. A reproduction ends with it.
+
+    Example: `rewardfree report out/reproduce/figure1`
+    """
+    page = page_of(folder, out)
+    if page is None:
+        page = write_report(folder, folder.resolve().name, "a sweep of your own", out=out)
+    typer.echo(f"report: {page}")
 
 
 def _coordinates(point: list[float]) -> dict[str, float]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterator
+import csv
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from rewardfree.arrays import count
-from rewardfree.cli.stored import said_where_it_stopped
-from rewardfree.experiments.beyond import COMPARED, PAPER, BeyondUnit, references, world_names
-from rewardfree.experiments.unitfiles import is_stored, read_stored, run_stored
+import numpy as np
+
+from rewardfree.cli.stored import ran_units, seeds_from
+from rewardfree.experiments.beyond import COMPARED, MEASURES, PAPER, BeyondUnit, references, world_names
+from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
-from rewardfree.progress import progress
 from rewardfree.report.beyond import (
     AXES,
     Found,
@@ -26,47 +26,58 @@ from rewardfree.report.beyond import (
 from rewardfree.report.gaps import save_as
 
 #: Seeds of the published tables: none of them was used while the method was made.
-FIRST_SEED, RUNS = 4000, 20
+FIRST_SEED, RUNS = 5000, 20
 QUICK_WORLDS = ("rooms", "tide")
+#: A row of results.csv: one run, method and number of steps.
+COLUMNS = ("world", "seed", "explorer", "model", "planner", "steps", "episodes", "samples_per_step")
 
 
-def beyond(out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool) -> Iterator[str]:
+def beyond(
+    out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool, cluster: str | None = None
+) -> Iterator[str]:
     """Every explorer, model and planner on every world; units that are stored are not run again."""
-    seeds = range(FIRST_SEED + seed, FIRST_SEED + seed + (runs or (1 if quick else RUNS)))
+    seeds = seeds_from(FIRST_SEED, seed, runs, 1 if quick else RUNS)
     worlds = QUICK_WORLDS if quick else world_names()
     units = [BeyondUnit(world, each, quick) for each in seeds for world in worlds]
     folder = out / ("beyond-quick" if quick else "beyond")
-    store = folder / "units"
     yield f"beyond: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"
-    started, ran = time.perf_counter(), 0
-    work = run_stored(units, store, os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"))
-
-    def stored() -> tuple[int, int]:
-        return sum(is_stored(unit, store) for unit in units), len(units)
-
-    with said_where_it_stopped(stored, store):
-        for _ in progress(((float(done), unit) for done, unit in work), len(units)):
-            ran += 1
-    yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
-    records = read_stored(units, store)
-    found, worst = Found(records), Found(records, "worst_state")
+    yield from ran_units(units, folder / "units", jobs, cluster)
+    records = read_stored(units, folder / "units")
     about = [references(world) for world in worlds]
     hard = [world for world in worlds if world not in PAPER]
+    found = {measure: Found(records, measure) for measure in MEASURES}
     table = [*worlds_table(about), ""]
     for steps in COMPARED[:1] if quick else COMPARED:
-        table += [*headline_table(found, hard, steps), ""]
-        table += [*headline_table(worst, hard, steps, "largest gap over states, mean"), ""]
-        table += [*cross_table(found, about, hard, steps), ""]
+        for each in found.values():
+            table += [*headline_table(each, hard, steps), ""]
+        table += [*cross_table(found["start"], about, hard, steps), ""]
     if not quick:
-        table += [*paper_table(found, about, max(COMPARED)), "", *ablation_table(found, about, hard)]
+        table += [*paper_table(found["start"], about, max(COMPARED)), ""]
+        table += [*cross_table(found["start"], about, list(PAPER), max(COMPARED)), ""]
+        table += ablation_table(found["start"], about, hard)
     yield from table
     path = folder / "table.txt"
     with written_whole(path) as part:
         part.write_text("\n".join(table) + "\n", encoding="utf-8")
+    _write_csv(folder / "results.csv", records)
     pictures = [
         picture
         for axis in AXES
-        for picture in save_as(curves_figure(found, about, axis), folder / f"beyond-{axis.replace('_', '-')}")
+        for picture in save_as(
+            curves_figure(found["start"], about, axis), folder / f"beyond-{axis.replace('_', '-')}"
+        )
     ]
     yield f"\ntable:   {path}"
+    yield f"results: {folder / 'results.csv'}"
     yield f"figures: {' and '.join(map(str, pictures))}"
+
+
+def _write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """The records, gaps as means over the rewards and for the worst of them."""
+    gaps = [f"{measure}_{of}" for measure in MEASURES for of in ("mean_reward", "worst_reward")]
+    with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*COLUMNS, *gaps])
+        for record in records:
+            values = [f"{of(record[measure]):.6g}" for measure in MEASURES for of in (np.mean, np.max)]
+            writer.writerow([*(record[name] for name in COLUMNS), *values])

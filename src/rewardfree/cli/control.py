@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rewardfree.arrays import count
-from rewardfree.cli.stored import said_where_it_stopped
+from rewardfree.cli.stored import ran_units, seeds_from
 from rewardfree.experiments.control import TASKS, ControlUnit
-from rewardfree.experiments.unitfiles import is_stored, read_stored, run_stored
+from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
-from rewardfree.progress import progress
 from rewardfree.report.control import control_figure, control_table, scores_table
 from rewardfree.report.gaps import save_as
 
@@ -20,27 +16,19 @@ from rewardfree.report.gaps import save_as
 FIRST_SEED, SEEDS = 2000, 10
 
 
-def control(out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool) -> Iterator[str]:
+def control(
+    out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool, cluster: str | None = None
+) -> Iterator[str]:
     """Explore every task, plan for its rewards, play the plans; units that are stored are not run again."""
-    seeds = range(FIRST_SEED + seed, FIRST_SEED + seed + (runs or (1 if quick else SEEDS)))
+    seeds = seeds_from(FIRST_SEED, seed, runs, 1 if quick else SEEDS)
     transitions, episodes = (150, 3) if quick else (1000, 20)
     tasks = TASKS[:2] if quick else TASKS
     units = [ControlUnit(task.env, each, transitions, episodes) for each in seeds for task in reversed(tasks)]
     units += [ControlUnit(task.env, seeds[0], transitions, episodes, oracle=True) for task in tasks]
     folder = out / ("control-quick" if quick else "control")
     yield f"control: {len(units)} units of {transitions} transitions, seeds {seeds[0]} to {seeds[-1]}"
-    started, ran = time.perf_counter(), 0
-    store = folder / "units"
-    work = run_stored(units, store, os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"))
-
-    def stored() -> tuple[int, int]:
-        return sum(is_stored(unit, store) for unit in units), len(units)
-
-    with said_where_it_stopped(stored, store):
-        for _ in progress(((float(done), unit) for done, unit in work), len(units)):
-            ran += 1
-    yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
-    records = read_stored(units, store)
+    yield from ran_units(units, folder / "units", jobs, cluster)
+    records = read_stored(units, folder / "units")
     table = control_table(records, tasks)
     if not quick:  # a quick look is no evidence
         table += ["", *scores_table(records, tasks)]

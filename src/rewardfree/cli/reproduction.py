@@ -9,9 +9,10 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rewardfree.arrays import count
+from rewardfree.cli.report import look_inside, remember_making, write_report
 from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
 from rewardfree.experiments.reproduction import BETA, BETAS, KERNELS, Reproduction
+from rewardfree.experiments.running import check_where
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
@@ -27,20 +28,26 @@ from rewardfree.report.repeats import repeats_figure, verdict
 
 #: The file of a folder that says which reproduction its results are.
 ABOUT = "reproduction.json"
+#: What the pages of the parts are called.
+TITLES = {
+    "figure1": "Figure 1: the gap of four algorithms on three kernels",
+    "betas": "Figures 5 to 7: the width of the confidence interval",
+    "repeats": "Figures 8 to 10: other draws of the world",
+}
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to reproduce, where it goes, and how many processes may work on it."""
+    """What to reproduce, where it goes, and who may work on it."""
 
     what: Reproduction
     out: Path
-    jobs: int | None = None
+    jobs: int | None = None  # processes of this machine; None: one for each core
     stored_in: Path | None = None  # redraw what is in this folder, and run nothing
+    cluster: str | None = None  # a Dask scheduler whose workers run it instead
 
     def __post_init__(self) -> None:
-        if self.jobs is not None:
-            count(self.jobs, "jobs")
+        check_where(self.jobs, self.cluster)
 
     def folder(self, name: str) -> Path:
         """Results of other settings have a folder of their own: what is in one belongs together."""
@@ -62,6 +69,7 @@ class Job:
         yield from table
         yield from self._places(folder, table)
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'figures'}"
+        yield f"report:  {self.report('figure1')}"
 
     def functions(self) -> Iterator[str]:
         """Figures 2 to 4: what the worlds look like."""
@@ -88,6 +96,7 @@ class Job:
         yield from table[1:]
         yield from self._places(folder, table[1:])
         yield f"figures: {', '.join(map(str, written[::4]))} and {len(written) - len(written[::4])} more"
+        yield f"report:  {self.report('betas')}"
 
     def repeats(self) -> Iterator[str]:
         """Figures 8 to 10: other draws."""
@@ -104,9 +113,10 @@ class Job:
             figure = gap_figure(own, "optimistic", title=title, names=_kernels(own))
             written += save_as(figure, folder / "draws" / f"draw_{seed}")
         yield from verdict(found)
-        names = {key: key[0].replace(key[1], label(key[1]), 1) for key in found}
-        yield from self._places(folder, [*verdict(found), "", *gap_table(found, names=names)])
+        table = gap_table(found, names=_draw_names(found))
+        yield from self._places(folder, [*verdict(found), "", *table])
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'draws'}"
+        yield f"report:  {self.report('repeats')}"
 
     def table(self) -> Iterator[str]:
         """Table 1, and the gaps of Figure 1 beside the authors'."""
@@ -136,15 +146,28 @@ class Job:
         started, used = time.perf_counter(), _cpu_minutes()
         with Store(folder / RESULTS) as store:
             self._remember(folder, name)
-            ran = run_to_the_end(sweep, store, self.jobs)
+            ran = run_to_the_end(sweep, store, self.jobs, self.cluster)
             found = lines(store.rows())
         if ran:
-            seconds, cpu = time.perf_counter() - started, _cpu_minutes() - used
-            yield f"{ran} units run in {seconds:.0f} s ({cpu:.1f} minutes of CPU)"
+            seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
+            took = f"{ran} units run in {seconds:.0f} s ({self.cluster or cpu})"
+            remember_making(folder, self.what.command(name), time=took)
+            yield took
         else:
             yield "all of them are stored already"
         yield ""
+        look_inside(sweep.units, folder, self.jobs, self.cluster)
         return found
+
+    def report(self, name: str, out: Path | None = None) -> Path:
+        """Write the page of a part, whose claims are judged by all parts that are there."""
+        folder = self.folder(name)
+        with stored(folder) as store:
+            found = lines(store.rows())
+        names = _draw_names(found) if name == "repeats" else _kernels(found)
+        beside = {each: folder.parent / f"{each}{self.what.variant}" for each in TITLES}
+        settings = self.what.settings
+        return write_report(folder, TITLES[name], settings, names=names, beside=beside, out=out)
 
     def _remember(self, folder: Path, name: str) -> None:
         """What the folder's results are, so that `rewardfree figures` can draw them again."""
@@ -175,6 +198,12 @@ def perform(name: str, job: Job) -> Iterator[str]:
 
 def redraw(folder: Path) -> Iterator[str] | None:
     """The lines of a reproduction's folder, drawn again from what is stored; None if it is no such folder."""
+    found = _stored_job(folder)
+    return None if found is None else PARTS[found[0]](found[1])
+
+
+def _stored_job(folder: Path) -> tuple[str, Job] | None:
+    """The part whose results a folder holds, and how it was run; None if it is no such folder."""
     path = folder / ABOUT
     if not path.exists():
         return None
@@ -182,15 +211,26 @@ def redraw(folder: Path) -> Iterator[str] | None:
         about = json.loads(path.read_text(encoding="utf-8"))
         name, preset = about.pop("what"), preset_named(about.pop("preset"))
         what = Reproduction(preset=preset, **{**about, "kernels": tuple(about["kernels"])})
-        part = PARTS[name]
+        PARTS[name]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): run the reproduction again") from error
-    return part(Job(what, folder.parent, stored_in=folder))
+    return name, Job(what, folder.parent, stored_in=folder)
+
+
+def page_of(folder: Path, out: Path | None) -> Path | None:
+    """Write the page of a reproduction's folder; None if it is no such folder."""
+    found = _stored_job(folder)
+    return None if found is None else found[1].report(found[0], out)
 
 
 def _kernels(found: Lines) -> dict[tuple[str, str], str]:
     """What the panels of one draw are called."""
     return {(world, kernel): label(kernel) for world, kernel in found}
+
+
+def _draw_names(found: Lines) -> dict[tuple[str, str], str]:
+    """What the panels of several draws are called."""
+    return {key: key[0].replace(key[1], label(key[1]), 1) for key in found}
 
 
 def _write(path: Path, text: list[str]) -> Path:

@@ -121,6 +121,9 @@ class Experience(Record):
             raise ValueError(f"the scaling must have {len(self.spaces.groups)} features")
         return replace(self, state=state, action=action, next_state=following)
 
+    def using_all(self) -> Self:
+        return replace(super().using_all(), fitted=None)  # which was found from the kept ones
+
     def _rows(self, end: int, stopped_by: str) -> Self:
         shorter = super()._rows(end, stopped_by)
         # First states of episodes come in their order, and what was asked of a simulator when queries begin.

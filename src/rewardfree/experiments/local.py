@@ -1,4 +1,4 @@
-"""Units on this machine: one process for each core, and only the parent writes results."""
+"""Units in processes of this machine, whose results go to their parent."""
 
 from __future__ import annotations
 
@@ -8,65 +8,16 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from rewardfree.arrays import count
-from rewardfree.experiments.store import Store
-from rewardfree.experiments.unit import Work
-from rewardfree.progress import progress as shown
+from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
 
-
-class Runnable(Protocol):
-    """What a worker can do: a world, a model and a strategy by their names, and results."""
-
-    @property
-    def names(self) -> tuple[str, str, str]: ...
-
-    def run(self, allow_imports: bool = False) -> list[Any]: ...
-
-
-Run = TypeVar("Run", bound=Runnable)
-
-#: A unit whose worker dies this often is given up: it may be what kills it.
-ATTEMPTS = 3
 #: glibc's names: how much freed memory to keep, and how many arrays to take from the system each by itself.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-
-
-def run_units(
-    units: Iterable[Work],
-    store: Store,
-    *,
-    jobs: int | None = None,
-    allow_imports: bool = False,
-    progress: bool | None = None,
-) -> int:
-    """Run the units that the store lacks, and say how many there were. Running it again does nothing."""
-    jobs = os.cpu_count() or 1 if jobs is None else count(jobs, "jobs")
-    with store.writing():
-        units = list(dict.fromkeys(units))
-        store.want(unit.key for unit in units)
-        done = store.keys()
-        waiting = _mixed([unit for unit in units if unit.key not in done])
-        finished = (
-            (float(i + 1), pair) for i, pair in enumerate(finished_units(waiting, jobs, allow_imports))
-        )
-        for _, (unit, records) in shown(finished, max(len(waiting), 1), progress):
-            store.add(unit, records)
-    return len(waiting)
-
-
-def _mixed(units: list[Work]) -> list[Work]:
-    """World by world, which a worker keeps; within one by key, which is as good as random.
-
-    The time that is left can then be told from the time that has passed.
-    """
-    worlds = list(dict.fromkeys(unit.world for unit in units))
-    return sorted(units, key=lambda unit: (worlds.index(unit.world), unit.key))
 
 
 def finished_units(
@@ -94,10 +45,7 @@ def finished_units(
                 else:
                     yield unit, found
     if killers:  # last, so that the others are not lost with them
-        raise ChildProcessError(
-            f"a worker died {ATTEMPTS} times on {' and on '.join(map(_named, killers))}: "
-            "is there enough memory? use a smaller batch"
-        )
+        raise given_up(killers)
 
 
 def _alone(unit: Runnable, allow_imports: bool) -> list[Any] | None:
@@ -142,16 +90,9 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _result(future: Future[list[Any]], unit: Runnable) -> list[Any]:
-    """What a worker returned; its errors say which unit they came from."""
-    try:
+    """What a worker returned."""
+    with errors_of(unit):
         return future.result()
-    except (ValueError, OSError, MemoryError) as error:
-        raise ValueError(f"{_named(unit)}: {error}") from error
-
-
-def _named(unit: Runnable) -> str:
-    world, model, strategy = unit.names
-    return f"world {world}, model {model}, strategy {strategy}"
 
 
 def _begin() -> None:

@@ -85,6 +85,18 @@ class Reproduction:
         size = f"{self.scale.states} states and actions{', QUICK: too small to mean anything' * self.quick}"
         return f"preset {self.preset.name}, draw {self.seed}, {size}"
 
+    def command(self, name: str) -> str:
+        """What was typed for one of its parts."""
+        given = {
+            "preset": self.preset.name if self.preset != PUBLISHED else None,
+            "kernels": ",".join(self.kernels) if self.kernels != tuple(KERNELS) else None,
+            "seed": self.seed or None,
+            "runs": self.runs,
+            "draws": self.draws,
+        }
+        options = "".join(f" --{option} {value}" for option, value in given.items() if value is not None)
+        return f"rewardfree reproduce {name}{options}{' --quick' * self.quick}"
+
     @property
     def scale(self) -> Scale:
         return QUICK if self.quick else PAPER

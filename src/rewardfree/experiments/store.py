@@ -107,6 +107,12 @@ class Store:
         with self._named():
             yield from self._base.execute(query)
 
+    def seeds(self) -> list[int]:
+        """Of the runs of the sweep, ascending; what needs no data has none."""
+        query = "SELECT DISTINCT seed FROM records JOIN wanted USING (key) WHERE samples > 0 ORDER BY seed"
+        with self._named():
+            return [seed for (seed,) in self._base.execute(query)]
+
     def _create(self) -> None:
         """Make an empty file a store: all of it or nothing, whoever else tries the same."""
         with self._transaction():

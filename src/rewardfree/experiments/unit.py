@@ -42,7 +42,7 @@ class Unit:
 
     def run(self, allow_imports: bool = False) -> list[Record]:
         """Explore, plan and evaluate."""
-        world, reward = _world(self.world, allow_imports)
+        world, reward = made_world(self.world, allow_imports)
         planners = {name: build("planner", json.loads(table), allow_imports) for name, table in self.planners}
         curves = learning_curves(
             world,
@@ -88,7 +88,7 @@ class Reference:
         return canonical(asdict(self))
 
     def run(self, allow_imports: bool = False) -> list[Record]:
-        world, reward = _world(self.world, allow_imports)
+        world, reward = made_world(self.world, allow_imports)
         gaps = {"myopic": myopic_gap(world, reward), "random": random_gap(world, reward)}
         return [Record(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
 
@@ -116,7 +116,7 @@ def _hash(content: Any) -> str:
 
 
 @lru_cache(maxsize=4)
-def _world(table: str, allow_imports: bool) -> tuple[Any, Any]:
+def made_world(table: str, allow_imports: bool) -> tuple[Any, Any]:
     """A world and its reward; drawing the paper's takes a second, and units share them."""
     made: tuple[Any, Any] = build("world", json.loads(table), allow_imports)
     return made

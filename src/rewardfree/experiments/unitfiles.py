@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from rewardfree.experiments.local import Runnable, finished_units
+from rewardfree.experiments.runnable import Runnable
+from rewardfree.experiments.running import check_where, finished_units
 from rewardfree.files import written_whole
 
 
@@ -21,14 +22,17 @@ class Keyed(Runnable, Protocol):
 Unit = TypeVar("Unit", bound=Keyed)
 
 
-def run_stored(units: Sequence[Unit], folder: Path, jobs: int) -> Iterator[tuple[int, Unit]]:
-    """Run the units that the folder lacks, and say which one is done and how many are."""
+def run_stored(
+    units: Sequence[Unit], folder: Path, jobs: int | None = None, cluster: str | None = None
+) -> Iterator[tuple[int, Unit]]:
+    """Run the units that the folder lacks, here or on a cluster; say which one is done and how many are."""
+    check_where(jobs, cluster)
     folder.mkdir(parents=True, exist_ok=True)
     missing = [unit for unit in units if not is_stored(unit, folder)]
     done = len(units) - len(missing)
-    for unit, records in finished_units(missing, jobs):  # the parent alone writes
+    for unit, records in finished_units(missing, jobs, cluster):  # this process alone writes
         with written_whole(_file(unit, folder)) as part:
-            part.write_text(json.dumps(records, indent=1), encoding="utf-8")
+            part.write_text(json.dumps(records, separators=(",", ":")), encoding="utf-8")
         done += 1
         yield done, unit
 

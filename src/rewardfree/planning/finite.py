@@ -183,7 +183,7 @@ def plan_runs(
     table = reward_tables(rewards, first.grid, H, planner)
     plans: list[list[Plan]] = []
     with one_blas_thread():
-        for some, own, same in _together(runs, model, device):
+        for some, own, same in _together(runs, model, device, dtype):
             stages = _refitted(some, own, same, device, dtype)
             seeds = [run.seed for run in some]
             actions, values = map(to_numpy, backward(stages, table, planner, H, seeds, gamma, seed))
@@ -202,11 +202,18 @@ def default_planner() -> Planner:
 def _by_default(
     runs: Sequence[Transitions], model: Model | None
 ) -> tuple[list[Transitions], Planner, Model | None]:
-    """The best known planning: every transition counts, and regressions are centred, which costs nothing."""
+    """The best known planning: every transition counts, and a regression for all steps is centred.
+
+    Not one for each step: with few samples at a place, the midrange of all values is a worse guess than 0.
+    """
     every = [run.using_all() for run in runs]
     if model is None:
-        every = [replace(run, model=replace(run.model, centred=True)) for run in every]
-    return every, default_planner(), model
+        return [replace(run, model=_centred(run.model)) for run in every], default_planner(), None
+    return every, default_planner(), _centred(model)
+
+
+def _centred(model: Model) -> Model:
+    return replace(model, centred=model.centred or model.pooled)
 
 
 def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Planner) -> Any:
@@ -299,7 +306,7 @@ def _any_horizon(model: Model) -> bool:
 
 
 def _together(
-    runs: Sequence[Transitions], model: Model | None, device: str
+    runs: Sequence[Transitions], model: Model | None, device: str, dtype: Any
 ) -> Iterator[tuple[list[Transitions], Model, bool]]:
     """Runs that are planned at once, with which model, and whether all their regressions share their points.
 
@@ -310,7 +317,7 @@ def _together(
         size = len(alike)
         if own.automatic:  # each has its own kernel
             for run in alike:
-                yield [run], fitted_to_run(own, run), False
+                yield [run], fitted_to_run(own, run, dtype), False
             continue
         if not _share_points(alike, own):
             longest = max(len(rows) for run in alike for rows in run.designs(own.pooled))
@@ -328,11 +335,12 @@ def _share_points(runs: Sequence[Transitions], model: Model) -> bool:
     return all(np.array_equal(points[0], each) for each in points)
 
 
-def fitted_to_run(model: Model, run: Transitions) -> Model:
+def fitted_to_run(model: Model, run: Transitions, dtype: Any = None) -> Model:
     """An automatic model with the kernel and the ridge that all kept transitions of a run ask for."""
     rows = np.flatnonzero(run.kept)
     points = candidates(model, run.grid, run.horizon)
-    return fitted_model(model, points, run.points(rows, model.timed), run.grid.states, run.next_state[rows])
+    seen = (run.points(rows, model.timed), run.grid.states, run.next_state[rows])
+    return fitted_model(model, points, *seen, dtype=dtype)
 
 
 def prepared(run: Transitions, model: Model) -> Callable[[int], Regressions]:

@@ -245,7 +245,7 @@ class Arena:
             z, next_state = every
             grid = self.world.grid
             known = candidates(model, grid, self.horizon)
-            model = fitted_model(model, known, z, grid.states, next_state, most)
+            model = fitted_model(model, known, z, grid.states, next_state, most, self._options["dtype"])
         self.regressions = self._empty_regressions(self.rounds, model)
         self.regressions.load(places, seen)
 

@@ -92,7 +92,7 @@ def _journey(
         raise ValueError("timed=True is for finite worlds: on real states dynamics must not change with h")
     if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
-    if vars(strategy).get("ties", "lowest") != "lowest":
+    if not isinstance(strategy, Scout) and getattr(strategy, "ties", "lowest") != "lowest":
         raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
     generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
@@ -124,8 +124,8 @@ def _made(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 def explore_many(
     world: FiniteWorld,
-    model: Model,
-    strategy: Strategy,
+    model: Model | None = None,
+    strategy: Strategy | None = None,
     *,
     seeds: Iterable[int],
     samples_per_step: int | None = None,
@@ -142,6 +142,9 @@ def explore_many(
 
     Run by run the data are those of `explore` with that seed, whatever the batch and the device.
     """
+    check_world(world)
+    model = default_model(world) if model is None else model
+    strategy = Scout() if strategy is None else strategy
     check_parts(world, model, strategy)
     if posterior is not None and (dtype is not None or device != "cpu"):
         raise ValueError(

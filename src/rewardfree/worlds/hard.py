@@ -93,9 +93,13 @@ def corridor_world(
     return FiniteWorld(law, horizon, start), np.maximum(right, left)
 
 
-def noisy_law(states: Any, mean: Any, noise: float) -> Any:
-    """P (...,s') for states (s',d) of [0,1]^d and a Gaussian round mean next states (...,d), cut to it."""
+def noisy_law(states: Any, mean: Any, noise: float, room: Any = True) -> Any:
+    """P (...,s') for states (s',d) of [0,1]^d and a Gaussian round mean next states (...,d), cut to it.
+
+    Only states of a room (...,s') bool are reached.
+    """
     square = ((states - np.clip(mean, 0.0, 1.0)[..., None, :]) ** 2).sum(axis=-1)
+    square = np.where(room, square, np.inf)
     # Subtracting the least keeps a row from vanishing when the noise is far below the spacing of states.
     square -= square.min(axis=-1, keepdims=True)
     with np.errstate(over="ignore"):  # infinity is as good as any large number here
@@ -156,6 +160,11 @@ def portal_world(
     law[left] = _within(s, moved[left], noise, left)
     law[~left] = _within(s, moved[~left], noise, ~left)
     at_gate = (s > 0.4 - gate - 1e-9) & (s <= 0.4 + 1e-9)
+    if not at_gate.any() or not (a > 0.7).any():
+        raise ValueError(
+            f"gate must hold a state: none of {states} lies within {gate:g} below 0.4; use a wider one, "
+            "or more states"
+        )
     law[np.ix_(at_gate, a > 0.7)] = _within(s, np.array([[0.75]]), noise, ~left)[0, 0]
     law[s > 0.95] = _within(s, np.array([[0.1]]), noise, left)[0, 0]
     return FiniteWorld(law, horizon, start)
@@ -186,11 +195,10 @@ def rooms_world(
     run = np.where(crosses, after[..., 0] - before[..., 0], 1.0)
     at_wall = before[..., 1] + (0.5 - before[..., 0]) / run * (after[..., 1] - before[..., 1])
     stopped = crosses & (np.abs(at_wall - 0.5) > 0.5 * door)
-    law = noisy_law(places, np.where(stopped[..., None], before, after), noise)
-    # Noise does not carry anybody through the wall either.
     right = np.where(stopped, before[..., 0], after[..., 0]) >= 0.5
-    law *= right[..., None] == (places[:, 0] >= 0.5)
-    law /= law.sum(axis=-1, keepdims=True)
+    # Noise does not carry anybody through the wall either.
+    room = right[..., None] == (places[:, 0] >= 0.5)
+    law = noisy_law(places, np.where(stopped[..., None], before, after), noise, room)
     start = 0 if start is None else start
     return FiniteWorld(law, horizon, start, states=places, actions=steps)
 
@@ -207,11 +215,14 @@ def bumps(
 ) -> Any:
     """Rewards (c,s,a) of one bump each, exp(-|z - top|^2/(2 width^2)), with tops at random places.
 
-    States of tops lie in low..high, a number or one for each coordinate; `only_states` makes rewards that do
-    not depend on the action.
+    States of tops lie in low..high, a number or one for each coordinate, actions in 0..1; `only_states` makes
+    rewards that do not depend on the action.
     """
     number, width = count(number, "number"), positive(width, "width")
     grid, d = world.grid, world.states.shape[1]
+    for name, ends in (("low", low), ("high", high)):
+        if np.shape(ends) not in ((), (d,)):
+            raise ValueError(f"{name} must be a number or one for each of {d} coordinates, got {ends!r}")
     tops = stream(seed, "bumps").random((number, grid.points.shape[1]))
     tops[:, :d] = np.asarray(low) + (np.asarray(high) - np.asarray(low)) * tops[:, :d]
     used = d if only_states else grid.points.shape[1]
@@ -222,5 +233,4 @@ def bumps(
 def _within(states: Any, mean: Any, noise: float, room: Any) -> Any:
     """A noisy law (...,s') round mean next states (...) that stays in a room (s',) bool."""
     low, high = states[room].min(), states[room].max()
-    law = noisy_law(states[:, None], np.clip(mean, low, high)[..., None], noise) * room
-    return law / law.sum(axis=-1, keepdims=True)
+    return noisy_law(states[:, None], np.clip(mean, low, high)[..., None], noise, room)

@@ -42,7 +42,7 @@ class Instance:
 
 def hard_suite(names: Any = None) -> list[Instance]:
     """The eight instances, or those of some names; each takes a second at most to make."""
-    chosen = list(_FAMILIES) if names is None else list(names)
+    chosen = list(_FAMILIES) if names is None else [names] if isinstance(names, str) else list(names)
     unknown = [name for name in chosen if name not in _FAMILIES]
     if unknown:
         raise ValueError(f"there is {', '.join(_FAMILIES)}, got {', '.join(map(repr, unknown))}")

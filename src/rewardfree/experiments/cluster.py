@@ -1,0 +1,188 @@
+"""Units on other machines: a Dask scheduler hands them to its workers, whose results come back here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import rewardfree as rf
+from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
+
+#: Seconds that a scheduler has to answer, and that a sweep waits for workers while there are none.
+CONNECT, PATIENCE = 10.0, 60.0
+#: Seconds after which to look whether workers have come or gone.
+LOOK = 5.0
+#: Units on their way for each thread of the workers: the next one is there when one ends, and a long sweep
+#: does not flood the scheduler.
+PER_THREAD = 2
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of a scheduler, and say what one looks like."""
+    try:
+        parts = urlsplit(address)
+        whole = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
+    except ValueError:  # a port that is none
+        whole = False
+    if not whole:
+        raise ValueError(
+            f"a cluster is a Dask scheduler's address, such as tcp://192.168.1.10:8786, got {address!r}: "
+            "`dask scheduler` says its own when it starts"
+        )
+
+
+def finished_units(
+    waiting: Sequence[Run], address: str, allow_imports: bool = False
+) -> Iterator[tuple[Run, list[Any]]]:
+    """Units with their results, in whichever order they end; those of a worker that is lost go to another.
+
+    Dask gives a unit up when workers died on it too often, and with it what was only waiting behind it: so
+    each of these is tried again with nobody beside it.
+    """
+    if not waiting:  # then nobody need be there
+        return
+    left, killers = deque(waiting), list[tuple[Run, int]]()
+    with _connected(address) as client:
+        while left and len(killers) < ATTEMPTS:
+            suspects = yield from _together(client, left, allow_imports)
+            while suspects and len(killers) < ATTEMPTS:
+                unit, _ = suspects.pop()
+                killers += yield from _together(client, deque([unit]), allow_imports)
+    if killers:  # last, so that the others are not lost with them
+        raise given_up([unit for unit, _ in killers], max(deaths for _, deaths in killers))
+
+
+def _together(
+    client: Any, left: deque[Run], allow_imports: bool
+) -> Generator[tuple[Run, list[Any]], None, list[tuple[Run, int]]]:
+    """Units of `left` with their results; returns those that Dask gave up, and after how many deaths.
+
+    A few of these are enough to stop: should every unit kill its worker, not all of them are tried.
+    """
+    from distributed import KilledWorker, as_completed
+
+    running, killed = dict[Any, Run](), list[tuple[Run, int]]()
+    ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+    looked = -math.inf
+    while running or (left and len(killed) < ATTEMPTS):
+        if time.monotonic() - looked > LOOK:
+            room, looked = PER_THREAD * _threads(client), time.monotonic()
+        while left and len(killed) < ATTEMPTS and len(running) < room:
+            future = client.submit(_run, left[0], allow_imports, rf.__version__, pure=False)
+            running[future] = left.popleft()
+            ended.add(future)
+        try:
+            future, outcome = client.sync(asyncio.wait_for, anext(ended), LOOK)
+        except TimeoutError:
+            continue
+        unit = running.pop(future)
+        try:
+            records = _records(unit, future, outcome)
+        except KilledWorker as error:
+            killed.append((unit, error.allowed_failures + 1))
+        else:
+            yield unit, records
+    return killed
+
+
+def _run(unit: Runnable, allow_imports: bool, version: str) -> list[Any]:
+    """What a worker does, which may have come after the others were asked for their version."""
+    from distributed import get_worker
+
+    _check_versions({f"worker {get_worker().address}": rf.__version__}, version)
+    return unit.run(allow_imports)
+
+
+def _records(unit: Runnable, future: Any, outcome: Any) -> list[Any]:
+    """What a worker returned, or raised."""
+    if future.status == "error":
+        with errors_of(unit):
+            raise outcome[1].with_traceback(outcome[2])
+    if future.status != "finished":
+        raise ConnectionError(
+            "the Dask scheduler is gone: start it again, and run the same command; "
+            "what was stored before is safe"
+        )
+    records: list[Any] = outcome
+    return records
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler; what it sent is dropped when it leaves, but for what is being run."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError(
+            "a cluster needs Dask distributed, which is not installed: pip install 'rewardfree[cluster]'"
+        ) from error
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False, name="rewardfree")
+    except OSError as error:
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address} ({error}): "
+            "start one with `dask scheduler`, or give the address that it says"
+        ) from error
+    with client, _quiet():
+        _check_versions(_versions(client), rf.__version__)
+        yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No traceback of Dask's own when its scheduler is lost: one line says it here."""
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _versions(client: Any) -> dict[str, str]:
+    """The rewardfree of the scheduler, which reads units as well, and of the workers that are there."""
+
+    def version() -> str:  # inside, so that it is sent as code, to where there may be no rewardfree
+        try:
+            import rewardfree
+        except ImportError:
+            return "none"
+        return rewardfree.__version__
+
+    workers = client.run(version, on_error="ignore")  # one that is just leaving
+    return {"the scheduler": client.run_on_scheduler(version)} | {
+        f"worker {address}": found for address, found in workers.items()
+    }
+
+
+def _check_versions(found: Mapping[str, str], wanted: str) -> None:
+    """Refuse another rewardfree: its results must not be mixed with those of this one."""
+    others = [f"{who} has {version}" for who, version in found.items() if version != wanted]
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        raise ValueError(
+            f"this process has rewardfree {wanted}, but {', '.join(others[:3])}{more}: "
+            "install the same one there, and start them again"
+        )
+
+
+def _threads(client: Any) -> int:
+    """How many units the workers can run at a time; waits for the first worker, but not for ever."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        address = client.scheduler.address
+        raise ConnectionError(
+            f"the scheduler at {address} has had no worker for {PATIENCE:.0f} s: "
+            f"start some with `dask worker {address} --nthreads 1`, and run the same command again"
+        ) from error
+    threads: dict[str, int] = client.nthreads()
+    return max(1, sum(threads.values()))

@@ -1,0 +1,160 @@
+"""What a page shows of a sweep, as JSON can hold it: no drawing, and the same for the same store."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rewardfree.report.gaps import AXES, CONFIDENCE, MEASURES, Line, Lines, Names, Panel, levels
+from rewardfree.report.labels import label
+from rewardfree.report.recorded import PLANNED, recorded
+from rewardfree.report.repeats import by_kernel
+from rewardfree.report.style import curve_styles
+
+#: Numbers are shown to so many digits, and stored to a few more.
+DIGITS = 6
+SHOWN = ("start", "max")
+
+
+def sweep_view(found: Lines, title: str, settings: str, names: Names | None = None) -> dict[str, Any]:
+    """Curves, tables and references of a sweep."""
+    drawn = [key for panel in found.values() for key, line in panel.items() if not line.level]
+    strategies, planners = (list(dict.fromkeys(names)) for names in zip(*drawn, strict=True))
+    styles = curve_styles(strategies)
+    return {
+        "title": title,
+        "settings": settings,
+        "confidence": CONFIDENCE,
+        "axes": dict(AXES),
+        "measures": {name: MEASURES[name] for name in SHOWN},
+        "planners": {name: label(name) for name in planners},
+        "strategies": [
+            {"key": name, "label": label(name), "colour": styles[name]["color"], "dash": _dash(styles[name])}
+            for name in strategies
+        ],
+        "panels": [_panel_view(key, panel, names) for key, panel in found.items()],
+    }
+
+
+def spread_view(found: Lines) -> dict[str, Any]:
+    """How far draws of the world lie apart: every draw's mean gap, by kernel, strategy and planner."""
+    views = []
+    for kernel, panels in by_kernel(found).items():
+        common = set.intersection(*({key for key, line in p.items() if not line.level} for p in panels))
+        for strategy, planner in [key for key in panels[0] if key in common]:
+            lines = [panel[strategy, planner] for panel in panels]
+            views.append(
+                {
+                    "kernel": label(kernel),
+                    "strategy": strategy,
+                    "planner": planner,
+                    **{axis: numbers(lines[0].cost[axis]) for axis in AXES},
+                    "gaps": {name: [numbers(line.mean(name)) for line in lines] for name in SHOWN},
+                }
+            )
+    return {"draws": max((len(p) for p in by_kernel(found).values()), default=0), "lines": views}
+
+
+def numbers(values: Any) -> list[float]:
+    """An array as plain numbers, to a few digits: the same text on every machine."""
+    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, float).reshape(-1)]
+
+
+def _panel_view(key: tuple[str, str], panel: Panel, names: Names | None) -> dict[str, Any]:
+    title = names[key] if names is not None else ", ".join(dict.fromkeys(key))
+    return {
+        "title": title,
+        "lines": [
+            {"strategy": strategy, "planner": planner, **_line_view(line)}
+            for (strategy, planner), line in panel.items()
+            if not line.level
+        ],
+        "levels": [
+            {
+                "key": name,
+                "label": label(name),
+                "gaps": {measure: numbers(line.mean(measure))[0] for measure in SHOWN},
+            }
+            for name, line in levels(panel).items()
+        ],
+        "recorded": [
+            {
+                "strategy": name,
+                "planner": PLANNED[name],
+                "samples": sorted(theirs),
+                "mean": [theirs[n].mean for n in sorted(theirs)],
+                "deviation": [theirs[n].deviation for n in sorted(theirs)],
+                "runs": min(each.runs for each in theirs.values()),
+            }
+            for (kernel, name), theirs in recorded().items()
+            if kernel == key[1] and (name, PLANNED[name]) in panel
+        ],
+    }
+
+
+def _line_view(line: Line) -> dict[str, Any]:
+    return {
+        "runs": line.runs,
+        **{axis: numbers(line.cost[axis]) for axis in AXES},
+        "gaps": {
+            measure: {
+                "mean": numbers(line.mean(measure)),
+                "half": numbers(line.half_width(measure)),
+                "deviation": numbers(line.deviation(measure)),
+            }
+            for measure in SHOWN
+        },
+    }
+
+
+def _dash(style: Mapping[str, Any]) -> str:
+    return {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}[style["linestyle"]]
+
+
+def portrait_view(portrait: Mapping[str, Any]) -> dict[str, Any]:
+    """The maps of one world and of what some runs knew of it."""
+    return {
+        "title": label(portrait["title"]),
+        "steps": [h + 1 for h in portrait["steps"]],
+        "reward": _map(portrait["reward"]),
+        "law": _map(portrait["law"]),
+        "law_action": numbers([portrait["law_action"]])[0],
+        "runs": [
+            {
+                "label": label(run["strategy"]),
+                "sizes": [int(n) for n in run["sizes"]],
+                "moments": [_moment(run, i) for i in range(len(run["sizes"]))],
+            }
+            for run in portrait["runs"]
+        ],
+    }
+
+
+def _moment(run: Mapping[str, Any], i: int) -> dict[str, Any]:
+    """What a run knew at one checkpoint."""
+    sigma = run["sigma"]  # (n,steps,s,a): one scale for all, or nothing would be seen to shrink
+    ends = float(sigma.min()), float(sigma.max())
+    return {
+        "value": _map(run["value"][i], (0.0, float(run["value"].max()))),
+        "policy": _map(run["policy"][i], (0.0, 1.0)),
+        "steps": [
+            {
+                "sigma": _map(sigma[i, k], ends),
+                "visited": {name: numbers(run[name][k, : run["sizes"][i]]) for name in ("state", "action")},
+            }
+            for k in range(sigma.shape[1])
+        ],
+    }
+
+
+def _map(values: Any, ends: tuple[float, float] | None = None) -> dict[str, Any]:
+    """A table of numbers as bytes between two ends: a page of them stays small."""
+    low, high = (float(values.min()), float(values.max())) if ends is None else ends
+    scaled = np.clip((values - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+    text = base64.b64encode(np.round(255.0 * scaled).astype(np.uint8).tobytes()).decode("ascii")
+    rows, columns = values.shape
+    low, high = numbers([low, high])
+    return {"rows": rows, "columns": columns, "low": low, "high": high, "bytes": text}

@@ -1,0 +1,174 @@
+"""Verdicts on the paper's claims: each one can come out either way, and says what it rests on."""
+
+import numpy as np
+import pytest
+
+from rewardfree.report.claims import (
+    DEPENDS,
+    FAILS,
+    HOLDS,
+    UNKNOWN,
+    Evidence,
+    at_equal,
+    claims_table,
+    judged,
+    not_more,
+    surely_less,
+)
+from rewardfree.report.gaps import Line
+
+KERNELS = ("se", "matern25", "matern15")
+SAMPLES = np.array([10.0, 40.0, 160.0])
+#: Environment steps and episodes of one sample for each of ten steps.
+COST = {"generative": (10, 0), "online": (55, 10), "qiu": (10, 1), "greedy": (10, 1)}
+#: Gaps at these samples that agree with every claim.
+AGREED = {
+    "generative": (1.0, 0.5, 0.2),
+    "online": (1.2, 0.8, 0.35),
+    "qiu": (3.0, 2.8, 2.5),
+    "greedy": (1.2, 0.8, 0.34),
+}
+
+
+def line(name, means, runs=20, noise=0.02, seed=0):
+    shaken = np.random.default_rng(seed).normal(scale=noise, size=(runs, len(means)))
+    gaps = np.array(means) + shaken - shaken.mean(axis=0)
+    steps, episodes = COST[name.split("-")[0]]
+    cost = {"samples": SAMPLES, "episodes": episodes * SAMPLES, "steps": steps * SAMPLES}
+    return Line(cost, {"start": gaps, "mean": gaps, "max": gaps})
+
+
+def panels(**changed):
+    """Figure 1 on three kernels, some lines changed."""
+    means = {**AGREED, "generative-ties": AGREED["generative"], **changed}
+    panel = {
+        (name, "optimistic"): line(name, values, seed=i) for i, (name, values) in enumerate(means.items())
+    }
+    return {(f"{kernel}, draw 0", kernel): dict(panel) for kernel in KERNELS}
+
+
+def verdict(words, **evidence):
+    (found,) = [claim for claim in judged(Evidence(**evidence)) if words in claim.claim]
+    return found
+
+
+def test_without_any_results_nothing_is_said():
+    claims = judged(Evidence())
+    assert len(claims) == 8
+    assert {claim.verdict for claim in claims} == {UNKNOWN}
+    assert all(not claim.found and claim.rule for claim in claims)
+
+
+def test_what_agrees_holds():
+    assert verdict("gap is the smallest", figure1=panels()).verdict == HOLDS
+    assert verdict("falls", figure1=panels()).verdict == HOLDS
+    found = verdict("falls", figure1=panels())
+    assert found.number == "true in 12 of 12 comparisons" and len(found.found) == 12
+
+
+def test_a_rival_that_is_surely_below_ends_the_first_claim():
+    better = panels(greedy=(0.9, 0.4, 0.1))
+    assert verdict("gap is the smallest", figure1=better).verdict == FAILS
+    # Within the noise it does not.
+    near = panels(greedy=(1.0, 0.5, 0.195))
+    assert verdict("gap is the smallest", figure1=near).verdict == HOLDS
+
+
+def test_equal_steps_may_say_otherwise_than_equal_samples():
+    """Alg 3 below Alg 2 at equal samples, but each sample costs it 5.5 times the steps."""
+    found = verdict("gap is the smallest", figure1=panels(online=(1.2, 0.8, 0.1)))
+    assert found.verdict == DEPENDS
+
+
+def test_alg_3_is_ten_times_dearer_in_episodes():
+    assert verdict("better than Qiu", figure1=panels()).verdict == HOLDS
+    late = panels(online=(2.9, 0.5, 0.3), qiu=(3.0, 1.0, 0.9))
+    found = verdict("better than Qiu", figure1=late)
+    assert found.verdict == DEPENDS  # at 160 episodes Alg 3 has 16 samples
+    assert verdict("better than Qiu", figure1=panels(qiu=(0.3, 0.2, 0.1))).verdict == FAILS
+
+
+def test_close_is_a_quarter_of_the_larger():
+    flat = {"online": (0.36, 0.36, 0.36)}
+    assert verdict("Greedy", figure1=panels(**flat, greedy=(0.3, 0.3, 0.3))).verdict == HOLDS
+    assert verdict("Greedy", figure1=panels(**flat, greedy=(0.25, 0.25, 0.25))).verdict == FAILS
+    assert verdict("Greedy", figure1=panels()).verdict == DEPENDS
+
+
+def test_poor_is_twice_and_more_so_on_rough_kernels():
+    figure1 = panels()
+    figure1["se, draw 0", "se"]["qiu", "optimistic"] = line("qiu", (2.0, 1.0, 0.5))
+    assert verdict("do poorly", figure1=figure1).verdict == HOLDS
+    assert verdict("do poorly", figure1=panels()).verdict == FAILS  # the same ratio on both
+    only_rough = {key: panel for key, panel in figure1.items() if key[1] == "matern15"}
+    assert verdict("do poorly", figure1=only_rough).verdict == UNKNOWN
+
+
+def test_another_beta_that_is_surely_better_ends_that_claim():
+    def betas(best):
+        panel = {}
+        for name in COST:
+            for beta, gap in ((0.1, 0.4), (1.0, 0.4 if best == 0.1 else 0.2)):
+                own = f"{name}-{beta:g}" if name in ("online", "qiu") else name
+                panel[own, f"optimistic-{beta:g}"] = line(name, (1.0, 0.8, gap), seed=int(10 * beta))
+        return {("se, draw 0", "se"): panel}
+
+    assert verdict("β = 0.1", betas=betas(0.1)).verdict == HOLDS
+    found = verdict("β = 0.1", betas=betas(1.0))
+    assert found.verdict == FAILS and found.number == "true in 0 of 4 comparisons"
+
+
+def test_a_gap_that_does_not_fall_is_seen():
+    assert verdict("falls", figure1=panels(qiu=(2.5, 2.5, 2.5))).verdict == FAILS
+
+
+@pytest.mark.parametrize(("swapped", "expected"), [(2, HOLDS), (3, FAILS)])
+def test_stable_is_four_draws_of_five(swapped, expected):
+    repeats = {}
+    for draw in range(10):
+        changed = {"online": (1.2, 0.8, 0.1)} if draw < swapped else {}
+        ((_, panel), *_) = panels(**changed).items()
+        repeats[f"se, draw {draw}", "se"] = panel
+    found = verdict("stable", repeats=repeats)
+    assert found.verdict == expected
+    assert f"on {10 - swapped} of 10 draws" in found.found[0]
+
+
+def test_the_price_is_counted_in_steps():
+    """Alg 2 has 0.5 after 400 steps; Alg 3 reaches it between 40 and 160 samples of 55 steps."""
+    found = verdict("factor H", figure1=panels())
+    share = (0.8 - 0.5) / (0.8 - 0.35)
+    steps = 55 * 40 * 4**share
+    assert found.found[0].startswith(f"Squared exponential: {steps:.0f} steps instead of 400")
+    assert found.verdict == HOLDS  # 13.9 times as many
+    assert verdict("factor H", figure1=panels(online=(0.9, 0.1, 0.05))).verdict == FAILS  # too cheap
+    never = verdict("factor H", figure1=panels(online=(2.0, 2.0, 2.0)))
+    assert never.verdict == FAILS and "never" in never.found[0]
+
+
+def test_equal_means_the_largest_cost_that_both_reached():
+    one, other = line("online", (3.0, 2.0, 1.0), noise=0.0), line("qiu", (3.0, 2.0, 1.0), noise=0.0)
+    ours, theirs = at_equal(one, other, "episodes")  # 160, where Alg 3 has 16 samples
+    assert theirs.mean() == pytest.approx(1.0)
+    assert ours.mean() == pytest.approx(3.0 - np.log(1.6) / np.log(4.0))
+    assert at_equal(line("generative", (1, 1, 1)), other, "episodes") is None
+
+
+def test_two_standard_errors_decide():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=400)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    one, error = noise, np.sqrt(2 / 400)
+    assert surely_less(one, noise + 2.1 * error) and not surely_less(one, noise + 1.9 * error)
+    assert not_more(noise + 1.9 * error, one) and not not_more(noise + 2.1 * error, one)
+
+
+def test_the_table_says_all_of_it():
+    text = "\n".join(claims_table(judged(Evidence(figure1=panels()))))
+    for words in (
+        "HOLDS (true in 12 of 12",
+        "NOT MEASURED (nothing to compare)",
+        "rule: ",
+        "steps instead of 400",
+    ):
+        assert words in text
