@@ -7,12 +7,13 @@ QUICK ?=
 # The Python that has torch (and a GPU): `make test-gpu TORCH_PYTHON=python3` on a machine with its own.
 TORCH_PYTHON ?= $(VENV)/python
 
-.PHONY: help install demo reproduce test test-gpu lint bench lock clean
+.PHONY: help install demo reproduce test test-browser test-gpu lint bench lock clean
 
 help:
 	@echo "make reproduce the paper's Figure 1: results, table and figures (QUICK=1: seconds, for a look)"
 	@echo "make demo      where to look first, and one exploration that serves three rewards"
 	@echo "make test      the test suite"
+	@echo "make test-browser  the page of a sweep in a real Chromium (installed with apt, as root, if it is not there)"
 	@echo "make lint      ruff and mypy --strict"
 	@echo "make bench     the speed table against scikit-learn (QUICK=1: small sizes)"
 	@echo "make test-gpu  torch parity, on CUDA where there is one (TORCH_PYTHON=python3: an own torch)"
@@ -28,7 +29,13 @@ reproduce: install
 	@$(VENV)/rewardfree reproduce figure1 --out $(OUT)/reproduce $(if $(QUICK),--quick)
 
 test: install
-	@$(VENV)/python -m pytest -n $(JOBS) -m "not torch"
+	@$(VENV)/python -m pytest -n $(JOBS) -m "not torch and not browser"
+
+# Without Chromium it says that nothing was run, and goes on.
+test-browser: install
+	@$(PYTHON) tools/browser.py; found=$$?; \
+	if [ $$found -eq 0 ]; then $(VENV)/python -m pytest -m browser tests/test_browser.py; \
+	elif [ $$found -ne 3 ]; then exit $$found; fi
 
 test-gpu: $(if $(filter $(VENV)/python,$(TORCH_PYTHON)),install)
 	@$(TORCH_PYTHON) tests/torch_parity.py

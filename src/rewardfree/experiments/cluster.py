@@ -8,6 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,10 +107,7 @@ def _records(unit: Runnable, future: Any, outcome: Any) -> list[Any]:
         with errors_of(unit):
             raise outcome[1].with_traceback(outcome[2])
     if future.status != "finished":
-        raise ConnectionError(
-            "the Dask scheduler is gone: start it again, and run the same command; "
-            "what was stored before is safe"
-        )
+        raise _gone()
     records: list[Any] = outcome
     return records
 
@@ -124,6 +122,8 @@ def _connected(address: str) -> Iterator[Any]:
             "a cluster needs Dask distributed, which is not installed: pip install 'rewardfree[cluster]'"
         ) from error
     try:
+        with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own
+            aside.submit(asyncio.run, _hello(address)).result()
         client = Client(address, timeout=CONNECT, set_as_default=False, name="rewardfree")
     except OSError as error:
         raise ConnectionError(
@@ -133,6 +133,16 @@ def _connected(address: str) -> Iterator[Any]:
     with client, _quiet():
         _check_versions(_versions(client), rf.__version__)
         yield client
+
+
+async def _hello(address: str) -> None:
+    """Raise OSError where nobody answers as Dask does; its client would wait for ever on a silent port."""
+    from distributed import Security
+    from distributed.comm import connect
+
+    own = Security().get_connection_args("client")
+    comm = await asyncio.wait_for(connect(address, timeout=CONNECT, **own), CONNECT)
+    await comm.close()
 
 
 @contextmanager
@@ -178,11 +188,19 @@ def _threads(client: Any) -> int:
     """How many units the workers can run at a time; waits for the first worker, but not for ever."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
+        threads: dict[str, int] = client.nthreads()
     except TimeoutError as error:
         address = client.scheduler.address
         raise ConnectionError(
             f"the scheduler at {address} has had no worker for {PATIENCE:.0f} s: "
             f"start some with `dask worker {address} --nthreads 1`, and run the same command again"
         ) from error
-    threads: dict[str, int] = client.nthreads()
+    except OSError as error:
+        raise _gone() from error
     return max(1, sum(threads.values()))
+
+
+def _gone() -> ConnectionError:
+    return ConnectionError(
+        "the Dask scheduler is gone: start it again, and run the same command; what was stored before is safe"
+    )
