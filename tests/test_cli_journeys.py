@@ -453,7 +453,7 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     assert code == 0 and "6 states, 5 actions, horizon 4" in "\n".join(said)
     rf.plan(finite, "s").save(tmp_path / "plan.npz")
     code, said, _ = cli("info", tmp_path / "plan.npz")
-    assert code == 0 and said == ["Plan(Mean(ties='lowest'), horizon 4, 6 states)"]
+    assert code == 0 and said == ["Plan(Mean(ties='lowest', clip='range'), horizon 4, 6 states)"]
     code, _, complaints = cli("plan", tmp_path / "finite.npz", "--reward", "s")
     assert code == 2 and "finite world" in complaints[0]
 

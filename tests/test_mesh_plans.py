@@ -864,7 +864,10 @@ def test_up_to_four_variables_are_planned_on_a_mesh_and_more_by_regression():
     few = rf.plan(explored(), QUADRATIC)
     assert type(few) is rf.MeshPlan and repr(few).startswith("MeshPlan(DynamicsPlanner(")
     many = rf.plan(explored(Many, 40, rf.Uniform()), "-a**2", horizon=3)
-    assert type(many) is rf.FittedPlan and repr(many) == "FittedPlan(Mean(ties='lowest'), horizon 3)"
+    assert (
+        type(many) is rf.FittedPlan
+        and repr(many) == "FittedPlan(Mean(ties='lowest', clip='range'), horizon 3)"
+    )
     per_step = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
     assert type(rf.plan(explored(), QUADRATIC, model=per_step)) is rf.FittedPlan
     assert isinstance(default_planner(explored(), per_step), rf.Mean)

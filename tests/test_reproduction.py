@@ -30,6 +30,7 @@ COMMAND = Path(sys.executable).parent / "rewardfree"
 KERNELS = {"se": rf.SquaredExponential(0.1), "matern25": rf.Matern(2.5, 0.1), "matern15": rf.Matern(1.5, 0.1)}
 EXTRA = {"generative-ties": rf.Generative(ties="random"), "uniform": rf.Uniform()}
 PRESETS = pytest.mark.parametrize("preset", [PUBLISHED, LITERAL], ids=lambda preset: preset.name)
+PAGE = {"report.html", "portraits.npz", "made.json"}
 SMALL = ("--quick", "--kernels", "matern15", "--jobs", "1")
 
 
@@ -298,7 +299,7 @@ def test_figure_1_is_written(figure1):
         for planner in ("mean", "optimistic")
     ]  # fmt: skip
     files = below(out / FOLDER)
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
     assert set(files) == wanted | pictures("figure1", "figure1_mean_planning", *gaps)
     check_pictures(files)
     settings = "preset published, draw 0, 20 states and actions, QUICK: too small to mean anything"
@@ -385,7 +386,7 @@ def test_betas_are_run_and_drawn(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "betas", *SMALL, "--runs", 1, "--out", tmp_path)
     assert (code, errors) == (0, "")
     files = below(tmp_path / "betas-quick-matern15-runs1")
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
     assert set(files) == wanted | pictures("betas_matern15_start", "betas_matern15_max")
     check_pictures(files)
     table = files["table.txt"].read_text().split("\n\n", 1)[1]
@@ -400,7 +401,7 @@ def test_repeats_are_run_and_drawn(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "repeats", *SMALL, *arguments)
     assert (code, errors) == (0, "")
     files = below(tmp_path / "repeats-quick-matern15-seed4-runs1-draws2")
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt"}
+    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
     drawn = pictures("repeats_mean_planning", "repeats_start", "repeats_max", "draws/draw_4", "draws/draw_5")
     assert set(files) == wanted | drawn
     check_pictures(files)

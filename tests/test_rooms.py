@@ -21,8 +21,8 @@ SMALL = [
     "objectives",
 ]
 ENGINE = [
-    *SMALL, "kernels", "posterior", "autokernel", "model", "presets", "budget", "worlds", "kernelfit", "rewards",
-    "data", "regressions", "dynamics", "strategies", "planning", "evaluation",
+    *SMALL, "kernels", "posterior", "autokernel", "model", "presets", "budget", "worlds", "kernelfit",
+    "rewards", "data", "regressions", "dynamics", "strategies", "planning", "evaluation",
 ]  # fmt: skip
 ORDER = [*ENGINE, "theory", "certificates", "diagnostics", "experiments", "report", "cli"]
 FRONT = "__init__"  # the package's own __init__.py: it gathers names, so it may import any room

@@ -12,7 +12,7 @@ from rewardfree.data import Experience, Transitions
 from rewardfree.model import Model
 from rewardfree.planning import finite
 from rewardfree.planning.dynamics import SIDES, DynamicsPlanner
-from rewardfree.planning.finite import Mean, Planner
+from rewardfree.planning.finite import Planner
 from rewardfree.planning.fitted import fitted_plans
 from rewardfree.rewards import RewardFunction
 
@@ -104,9 +104,11 @@ def plan_many(
 
 
 def default_planner(data: Experience, model: Model | None = None) -> DynamicsPlanner | Planner:
-    """`DynamicsPlanner()` for up to four real variables and one model for all steps, else `Mean()`."""
+    """`DynamicsPlanner()` for up to four real variables and one model for all steps, else the mean."""
     own = model or data.model
-    return DynamicsPlanner() if data.is_box and data.spaces.state.size in SIDES and own.pooled else Mean()
+    if data.is_box and data.spaces.state.size in SIDES and own.pooled:
+        return DynamicsPlanner()
+    return finite.default_planner()
 
 
 def _steps(data: Experience, horizon: int | None, discount: float | None) -> int | None:
