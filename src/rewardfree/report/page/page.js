@@ -254,7 +254,7 @@
       output.textContent = run.sizes[now.size] + " samples";
       const moment = run.moments[now.size], at = moment.steps[now.step];
       heat(places.reward, world.reward, "reward r(s, a)", world, "action a");
-      heat(places.law, world.law, `P(s' | s, a = ${world.law_action})`, world, "next state s'");
+      heat(places.law, world.law, `P(s' | s, a = ${world.law_action.toFixed(2)})`, world, "next state s'");
       heat(places.sigma, at.sigma, `σ at h = ${world.steps[now.step]}`, world, "action a", at.visited);
       heat(places.value, moment.value, "the plan's V", world, "state s", null, "step h");
       heat(places.policy, moment.policy, "the plan's action", world, "state s", null, "step h");
