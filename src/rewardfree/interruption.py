@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: whoever is asked to end puts away what there is first."""
+"""SIGTERM as Ctrl-C, and neither where it would be lost: who is asked to end puts things away first."""
 
 from __future__ import annotations
 
@@ -24,3 +24,26 @@ def terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None: it was not Python's own
+
+
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """Ctrl-C, and SIGTERM where it raises, wait for the end of the block; in other threads nothing changes.
+
+    What is raised while Python runs a destructor is printed and forgotten: a block is for code that has some.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    raising = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in raising:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in raising.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

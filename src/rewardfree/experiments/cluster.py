@@ -9,12 +9,13 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, Generic
 from urllib.parse import urlsplit
 
 import rewardfree as rf
 from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
+from rewardfree.interruption import interrupted_later
 
 #: Seconds that a scheduler has to answer, and that a sweep waits for workers while there are none.
 CONNECT, PATIENCE = 10.0, 60.0
@@ -67,30 +68,59 @@ def _together(
 
     A few of these are enough to stop: should every unit kill its worker, not all of them are tried.
     """
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker
 
-    running, killed = dict[Any, Run](), list[tuple[Run, int]]()
-    ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
-    looked = -math.inf
-    while running or (left and len(killed) < ATTEMPTS):
+    flight, killed, looked = _Flight[Run](client, allow_imports), list[tuple[Run, int]](), -math.inf
+    while len(flight) or (left and len(killed) < ATTEMPTS):
         if time.monotonic() - looked > LOOK:
             room, looked = PER_THREAD * _threads(client), time.monotonic()
-        while left and len(killed) < ATTEMPTS and len(running) < room:
-            future = client.submit(_run, left[0], allow_imports, rf.__version__, pure=False)
-            running[future] = left.popleft()
-            ended.add(future)
-        try:
-            future, outcome = client.sync(asyncio.wait_for, anext(ended), LOOK)
-        except TimeoutError:
-            continue
-        unit = running.pop(future)
-        try:
-            records = _records(unit, future, outcome)
-        except KilledWorker as error:
-            killed.append((unit, error.allowed_failures + 1))
-        else:
-            yield unit, records
+        while left and len(killed) < ATTEMPTS and len(flight) < room:
+            flight.send(left.popleft())
+        for unit, status, outcome in flight.landed():
+            try:
+                records = _records(unit, status, outcome)
+            except KilledWorker as error:
+                killed.append((unit, error.allowed_failures + 1))
+            else:
+                yield unit, records
     return killed
+
+
+class _Flight(Generic[Run]):
+    """Units on their way to the workers and back.
+
+    Dask's futures have destructors, in which an interruption would be lost: it waits until they have run.
+    """
+
+    def __init__(self, client: Any, allow_imports: bool) -> None:
+        from distributed import as_completed
+
+        self._client, self._allow_imports = client, allow_imports
+        self._units: dict[Any, Run] = {}
+        self._ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def send(self, unit: Run) -> None:
+        with interrupted_later():
+            future = self._client.submit(_run, unit, self._allow_imports, rf.__version__, pure=False)
+            self._units[future] = unit
+            self._ended.add(future)
+
+    def landed(self) -> list[tuple[Run, str, Any]]:
+        """The next unit that ends, Dask's word for how, and what became of it; none if that takes long."""
+        try:
+            future, outcome = self._client.sync(self._next)
+        except TimeoutError:
+            return []
+        with interrupted_later():
+            unit, status = self._units.pop(future), future.status
+            del future
+        return [(unit, status, outcome)]
+
+    async def _next(self) -> tuple[Any, Any]:
+        return await asyncio.wait_for(anext(self._ended), LOOK)
 
 
 def _run(unit: Runnable, allow_imports: bool, version: str) -> list[Any]:
@@ -101,12 +131,12 @@ def _run(unit: Runnable, allow_imports: bool, version: str) -> list[Any]:
     return unit.run(allow_imports)
 
 
-def _records(unit: Runnable, future: Any, outcome: Any) -> list[Any]:
+def _records(unit: Runnable, status: str, outcome: Any) -> list[Any]:
     """What a worker returned, or raised."""
-    if future.status == "error":
+    if status == "error":
         with errors_of(unit):
             raise outcome[1].with_traceback(outcome[2])
-    if future.status != "finished":
+    if status != "finished":
         raise _gone()
     records: list[Any] = outcome
     return records
@@ -121,40 +151,54 @@ def _connected(address: str) -> Iterator[Any]:
         raise ValueError(
             "a cluster needs Dask distributed, which is not installed: pip install 'rewardfree[cluster]'"
         ) from error
-    try:
-        with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own
-            aside.submit(asyncio.run, _hello(address)).result()
-        client = Client(address, timeout=CONNECT, set_as_default=False, name="rewardfree")
-    except OSError as error:
-        raise ConnectionError(
-            f"no Dask scheduler answers at {address} ({error}): "
-            "start one with `dask scheduler`, or give the address that it says"
-        ) from error
-    with client, _quiet():
+    with _quiet(), ExitStack() as leaving:
+        try:
+            with ThreadPoolExecutor(1) as aside:  # a notebook has a loop of its own
+                aside.submit(asyncio.run, _hello(address)).result()
+            with interrupted_later():
+                client = Client(address, timeout=CONNECT, set_as_default=False, name="rewardfree")
+                leaving.callback(_leave, client)
+        except OSError as error:
+            raise ConnectionError(
+                f"no Dask scheduler answers at {address} ({error}): "
+                "start one with `dask scheduler`, or give the address that it says"
+            ) from error
         _check_versions(_versions(client), rf.__version__)
         yield client
 
 
+def _leave(client: Any) -> None:
+    with interrupted_later():
+        client.close()
+
+
 async def _hello(address: str) -> None:
-    """Raise OSError where nobody answers as Dask does; its client would wait for ever on a silent port."""
-    from distributed import Security
-    from distributed.comm import connect
+    """Raise OSError unless a scheduler answers; Dask's client would wait for ever where nobody speaks."""
+    from distributed import Security, rpc
 
     own = Security().get_connection_args("client")
-    comm = await asyncio.wait_for(connect(address, timeout=CONNECT, **own), CONNECT)
-    await comm.close()
+    async with rpc(address, timeout=CONNECT, connection_args=own) as there:
+        try:
+            about = await asyncio.wait_for(there.identity(), CONNECT)
+        except TimeoutError:
+            raise OSError(f"nothing came in {CONNECT:g} s") from None
+    if about["type"] != "Scheduler":
+        raise OSError(f"a {about['type'].lower()} does")
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No traceback of Dask's own when its scheduler is lost: one line says it here."""
-    log = logging.getLogger("distributed.client")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    """No traceback of Dask's own when its scheduler is lost, or left with results on their way."""
+    names = ("distributed", "distributed.client", "tornado.application")
+    logs = [logging.getLogger(name) for name in names]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def _versions(client: Any) -> dict[str, str]:

@@ -1,0 +1,43 @@
+"""Interruptions that wait until nothing can swallow them."""
+
+import signal
+import threading
+
+import pytest
+
+from rewardfree.interruption import interrupted_later, terminated_as_interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_waits_for_the_end_of_the_block(number):
+    before, done = signal.getsignal(number), []
+    with terminated_as_interrupted(), pytest.raises(KeyboardInterrupt) as reason, interrupted_later():
+        signal.raise_signal(number)
+        done.append("the rest of the block")
+    assert done == ["the rest of the block"]
+    assert reason.value.args == (("SIGTERM",) if number == signal.SIGTERM else ())
+    assert signal.getsignal(number) is before
+
+
+def test_an_interruption_counts_for_more_than_what_failed_meanwhile():
+    with pytest.raises(KeyboardInterrupt), interrupted_later():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("which was on its way")
+
+
+def test_a_termination_that_would_end_the_process_is_left_alone():
+    with interrupted_later():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+
+
+def test_other_threads_have_no_signals_to_keep():
+    def work():
+        with interrupted_later():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    found = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]
