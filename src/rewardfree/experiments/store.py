@@ -81,15 +81,14 @@ class Store:
 
     def add(self, unit: Work, records: list[Record]) -> None:
         """Store a unit's results in one transaction."""
-        rows = [tuple(getattr(record, name) for name in COLUMNS) for record in records]
+        key = unit.key  # once: hashing it for every record would take most of the time
+        rows = [(key, *(getattr(record, name) for name in COLUMNS)) for record in records]
         with self._named(), self._transaction():
             self._base.execute(
-                "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?)", (unit.key, unit.text, *unit.names)
+                "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?)", (key, unit.text, *unit.names)
             )
             marks = ", ".join("?" * (len(COLUMNS) + 1))
-            self._base.executemany(
-                f"INSERT OR IGNORE INTO records VALUES ({marks})", [(unit.key, *row) for row in rows]
-            )
+            self._base.executemany(f"INSERT OR IGNORE INTO records VALUES ({marks})", rows)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every record of the sweep with its names, worlds, models and strategies in the order of the sweep.
