@@ -14,6 +14,7 @@ from typing import Any, Generic
 from urllib.parse import urlsplit
 
 import rewardfree as rf
+from rewardfree.experiments.memory import keep_freed_memory
 from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
 from rewardfree.interruption import interrupted_later
 
@@ -128,6 +129,7 @@ def _run(unit: Runnable, allow_imports: bool, version: str) -> list[Any]:
     from distributed import get_worker
 
     _check_versions({f"worker {get_worker().address}": rf.__version__}, version)
+    keep_freed_memory()
     return unit.run(allow_imports)
 
 
@@ -236,8 +238,8 @@ def _threads(client: Any) -> int:
     except TimeoutError as error:
         address = client.scheduler.address
         raise ConnectionError(
-            f"the scheduler at {address} has had no worker for {PATIENCE:.0f} s: "
-            f"start some with `dask worker {address} --nthreads 1`, and run the same command again"
+            f"the scheduler at {address} has had no worker for {PATIENCE:.0f} s: start some with "
+            f"`dask worker {address} --nworkers -1 --nthreads 1`, and run the same command again"
         ) from error
     except OSError as error:
         raise _gone() from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -14,10 +13,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
+from rewardfree.experiments.memory import keep_freed_memory
 from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
-
-#: glibc's names: how much freed memory to keep, and how many arrays to take from the system each by itself.
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
 
 def finished_units(
@@ -97,22 +94,8 @@ def _result(future: Future[list[Any]], unit: Runnable) -> list[Any]:
 
 def _begin() -> None:
     """What a worker does before its first unit."""
-    _keep_freed_memory()
+    keep_freed_memory()
     _end_with_the_parent()
-
-
-def _keep_freed_memory() -> None:
-    """Without this, temporaries of some megabytes are given back and cleared again in every round.
-
-    That costs a tenth of the time of eight runs side by side. Where the C library is not glibc, nothing
-    happens.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return
-    mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    mallopt(_M_MMAP_MAX, 0)
 
 
 def _end_with_the_parent() -> None:
