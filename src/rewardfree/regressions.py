@@ -34,7 +34,8 @@ class Regressions:
     """The regressions of b runs over all z = (s,a), and the next states seen at their points.
 
     `same_steps`: all steps of a run have the same points; `same_runs`: all runs have. A kernel that is still
-    to be found from data is a first guess here.
+    to be found from data is a first guess here. `lattice` makes their posteriors with the arguments of
+    `Model.lattice`; `posterior` makes separate ones instead.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Regressions:
         same_steps: bool = False,
         same_runs: bool = False,
         posterior: Callable[[Model], Posterior] | None = None,
+        lattice: Callable[..., Posteriors] = Model.lattice,
         device: str | None = None,
         dtype: Any = None,
     ) -> None:
@@ -59,8 +61,8 @@ class Regressions:
         designs = (1 if same_steps else self.steps) * self._side_by_side
         self.posteriors: Posteriors
         if posterior is None:
-            self.posteriors = model.lattice(
-                points, designs=designs, capacity=capacity, device=device, dtype=dtype
+            self.posteriors = lattice(
+                model, points, designs=designs, capacity=capacity, device=device, dtype=dtype
             )
         else:
             self.posteriors = Bundle([posterior(model) for _ in range(designs)], points)

@@ -13,6 +13,7 @@ from rewardfree.budget import Budget
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.model import Model
 from rewardfree.planning import Planner, backward, reward_tables
+from rewardfree.posterior import Lattice
 from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for
@@ -51,7 +52,7 @@ def learning_curves(
     """The gap of every planner at each checkpoint of every run, evaluated exactly.
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
-    the posterior that it explored with, which holds every earlier one, so nothing is factorised twice.
+    the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice.
     """
     check_parts(world, model, strategy)
     if model.automatic:
@@ -80,10 +81,13 @@ def learning_curves(
     found: dict[str, list[Any]] = {name: [] for name in planners}
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
-            law, earlier = arena.regressions.exact(world.P), arena.settled().as_of(checkpoints)
+            law = arena.regressions.exact(world.P)
+            earlier = _earlier(arena, checkpoints, at)
             for name, planner in planners.items():
-                values = _first_values(earlier, law, tables[name], planner, len(checkpoints), arena.seeds)
-                found[name].append(values)
+                values = [
+                    _first_values(known, law, tables[name], planner, n, arena.seeds) for known, n in earlier
+                ]
+                found[name].append(np.concatenate(values, axis=1))
     whole, rounds = strategy.round(world.horizon), np.array(at)
     cost = (
         np.array(checkpoints),
@@ -106,6 +110,16 @@ def _checkpoints(unit: str, sizes: Any) -> list[int]:
     if not found:
         raise ValueError(f"{unit} must be a list of checkpoints, such as [10, 20, 40], got {sizes!r}")
     return found
+
+
+def _earlier(
+    arena: Arena, checkpoints: Sequence[int], rounds: Sequence[int]
+) -> list[tuple[Regressions, int]]:
+    """What was known at the checkpoints, and how many of them are side by side."""
+    last = arena.settled()
+    if isinstance(last.posteriors, Lattice):
+        return [(last.as_of(checkpoints), len(checkpoints))]
+    return [(arena.after(n), 1) for n in rounds]  # others do not hold what they were before
 
 
 def _first_values(

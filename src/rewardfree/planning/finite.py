@@ -16,10 +16,11 @@ from rewardfree.arrays import as_number, check_kind, clip, count, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.kernelfit import candidates, fitted_model
 from rewardfree.model import Model
-from rewardfree.posterior import room_for
+from rewardfree.posterior import Posteriors, room_for
 from rewardfree.regressions import Regressions
 from rewardfree.rewards import check_unit_range, reward_table
 from rewardfree.strategies.options import check_options
+from rewardfree.strategies.round import lattice_of
 from rewardfree.streams import stream
 from rewardfree.tables import tabled
 from rewardfree.threads import one_blas_thread
@@ -146,7 +147,10 @@ def plan_many(
     device: str = "cpu",
     dtype: Any = None,
 ) -> list[Plan]:
-    """One plan for each reward from one factorisation: the rewards are columns of the same products."""
+    """One plan for each reward from one factorisation: the rewards are columns of the same products.
+
+    It is the posterior that the strategy explored with, or that of `model`.
+    """
     options: dict[str, Any] = {"seed": seed, "device": device, "dtype": dtype}
     return plan_runs([data], rewards, planner, model, horizon, discount, **options)[0]
 
@@ -184,7 +188,8 @@ def plan_runs(
     plans: list[list[Plan]] = []
     with one_blas_thread():
         for some, own, same in _together(runs, model, device, dtype):
-            stages = _refitted(some, own, same, device, dtype)
+            lattice = Model.lattice if model is not None else lattice_of(some[0].strategy)
+            stages = _refitted(some, own, same, device, dtype, lattice)
             seeds = [run.seed for run in some]
             actions, values = map(to_numpy, backward(stages, table, planner, H, seeds, gamma, seed))
             plans += [
@@ -312,7 +317,8 @@ def _together(
 
     Those that do go together, others as many as memory is kind to.
     """
-    for own, group in groupby(runs, key=lambda run: model or run.model):
+    own_lattice = (lambda run: None) if model is not None else (lambda run: lattice_of(run.strategy))
+    for (own, _), group in groupby(runs, key=lambda run: (model or run.model, own_lattice(run))):
         alike = list(group)
         size = len(alike)
         if own.automatic:  # each has its own kernel
@@ -350,7 +356,12 @@ def prepared(run: Transitions, model: Model) -> Callable[[int], Regressions]:
 
 
 def _refitted(
-    runs: Sequence[Transitions], model: Model, same: bool, device: str, dtype: Any
+    runs: Sequence[Transitions],
+    model: Model,
+    same: bool,
+    device: str,
+    dtype: Any,
+    lattice: Callable[..., Posteriors] = Model.lattice,
 ) -> Callable[[int], Regressions]:
     """The regressions of each step, built from the data: step by step, or once where they are shared."""
     designs = [run.designs(model.pooled) for run in runs]
@@ -361,6 +372,7 @@ def _refitted(
     following = [[run.next_state[each[h]] for run, each in zip(runs, designs, strict=True)] for h in steps]
     capacity = max(1, *(len(z) for step in points for z in step))
     options: dict[str, Any] = {"runs": len(runs), "capacity": capacity, "device": device, "dtype": dtype}
+    options["lattice"] = lattice
 
     def fitted(first: int, last: int) -> Regressions:
         own = Regressions(model, runs[0].grid, last - first, same_steps=same, same_runs=same, **options)

@@ -15,7 +15,7 @@ from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.presets import Empty
 from rewardfree.regressions import Regressions
-from rewardfree.strategies.round import Strategy, shares_points
+from rewardfree.strategies.round import Strategy, lattice_of, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied, best_of_clipped
@@ -85,7 +85,7 @@ class Arena:
             now = min(part, self.rounds - self.played)
             if learns:
                 if self.played == fit:
-                    self._load(FIT_POINTS)
+                    self.regressions = self.after(self.played, FIT_POINTS)
                     fit *= 2
                 now = min(now, fit - self.played)
             with one_blas_thread():
@@ -96,9 +96,34 @@ class Arena:
     def settled(self) -> Regressions:
         """The regressions with all that was played, also where the strategy does not keep them up itself."""
         if not self.strategy.curious and self._loaded < self.played:
-            self._load()
+            self.regressions = self.after(self.played)
             self._loaded = self.played
         return self.regressions
+
+    def after(self, rounds: int, most: int | None = None) -> Regressions:
+        """Regressions with what was kept in the first rounds; a kernel to be found is found from at most so
+        many of them."""
+        points, following = (
+            self._recorded(array, slice(rounds)) for array in (self._points, self._following)
+        )
+        points = self.regressions.places(np.array(self.round.h), points)
+        kept = [i for i, kept in enumerate(self.round.kept) if kept]
+        steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
+        steps = [kept] if self.model.pooled else steps
+        places, seen = (
+            [[run[:, columns].reshape(-1) for run in each] for columns in steps]
+            for each in (points, following)
+        )
+        model = self.model
+        if model.automatic:
+            every = (np.concatenate([runs[0] for runs in each]) for each in (places, seen))
+            z, next_state = every
+            grid = self.world.grid
+            known = candidates(model, grid, self.horizon)
+            model = fitted_model(model, known, z, grid.states, next_state, most, self._options["dtype"])
+        regressions = self._empty_regressions(self.rounds, model)
+        regressions.load(places, seen)
+        return regressions
 
     def starts(self) -> Array:
         """The first states of this round's episodes, (b,e)."""
@@ -226,29 +251,6 @@ class Arena:
         self.strategy.play(self)
         self.now += 1
 
-    def _load(self, most: int | None = None) -> None:
-        """Regressions with all that was kept so far; a kernel to be found is found from at most so many."""
-        points, following = (
-            self._recorded(array, slice(self.played)) for array in (self._points, self._following)
-        )
-        points = self.regressions.places(np.array(self.round.h), points)
-        kept = [i for i, kept in enumerate(self.round.kept) if kept]
-        steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
-        steps = [kept] if self.model.pooled else steps
-        places, seen = (
-            [[run[:, columns].reshape(-1) for run in each] for columns in steps]
-            for each in (points, following)
-        )
-        model = self.model
-        if model.automatic:
-            every = (np.concatenate([runs[0] for runs in each]) for each in (places, seen))
-            z, next_state = every
-            grid = self.world.grid
-            known = candidates(model, grid, self.horizon)
-            model = fitted_model(model, known, z, grid.states, next_state, most, self._options["dtype"])
-        self.regressions = self._empty_regressions(self.rounds, model)
-        self.regressions.load(places, seen)
-
     def _empty_regressions(self, rounds: int, model: Model | None = None) -> Regressions:
         """With room for that many rounds."""
         strategy, pooled = self.strategy, self.model.pooled
@@ -260,6 +262,7 @@ class Arena:
             capacity=rounds * self.horizon if pooled else rounds,
             same_steps=strategy.generative and not pooled,
             same_runs=shares_points(strategy),
+            lattice=lattice_of(strategy),
             **self._options,
         )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rewardfree.model import Model
+from rewardfree.posterior import Posteriors
 from rewardfree.ties import Ties
 
 if TYPE_CHECKING:
@@ -64,7 +67,10 @@ class Round:
 
 
 class Strategy(Protocol):
-    """How to explore. A round leaves one more sample for every step."""
+    """How to explore. A round leaves one more sample for every step.
+
+    One with posteriors of its own has a method `lattice` besides: see `lattice_of`.
+    """
 
     @property
     def ties(self) -> Ties: ...
@@ -86,6 +92,12 @@ class Strategy(Protocol):
     def play(self, arena: Arena) -> None:
         """One round of all runs, on arrays that lead with the axis b."""
         ...
+
+
+def lattice_of(strategy: Any) -> Callable[..., Posteriors]:
+    """What makes the posteriors of a strategy, called as `Model.lattice` is: its own, or the model's."""
+    own: Callable[..., Posteriors] = getattr(strategy, "lattice", Model.lattice)
+    return own
 
 
 def shares_points(strategy: Strategy) -> bool:
