@@ -268,7 +268,7 @@ def test_an_interruption_keeps_what_is_stored_and_takes_back_the_rest(two, tmp_p
     assert "Traceback" not in said
     assert said.splitlines()[-1] == (
         f"rewardfree: interrupted with {stored(tmp_path)} of 4001 units stored in "
-        f"{tmp_path / 'results.sqlite'}; run the same command again and it goes on"
+        f"{tmp_path / 'results.sqlite'}; to go on: rewardfree {' '.join(map(str, arguments))}"
     )
     with Client(two.address, set_as_default=False) as client:
         while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):

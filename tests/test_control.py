@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import rewardfree as rf
-from rewardfree.cli import beyond, stored
+from rewardfree.cli import beyond, engine
 from rewardfree.cli import control as command
 from rewardfree.experiments import control
 from rewardfree.experiments.control import TASKS, ControlUnit, task_named
@@ -124,12 +124,12 @@ def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypa
         yield 1, units[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stored, "run_stored", run)
+    monkeypatch.setattr(engine, "run_stored", run)
     with pytest.raises(typer.Exit) as end:
-        list(command.control(tmp_path, None, 1, 0, quick=True))
+        list(command.control(tmp_path, None, 0, True, engine.Engine()))
     said = capsys.readouterr().err
     assert end.value.exit_code == 130
-    assert "interrupted with 1 of 4 units stored in" in said and "run the same command again" in said
+    assert "interrupted with 1 of 4 units stored in" in said and "to go on: rewardfree" in said
 
 
 @pytest.mark.parametrize("what", [command.control, beyond.beyond])
@@ -143,4 +143,4 @@ def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypa
 )
 def test_bad_numbers_are_refused(tmp_path, what, runs, jobs, seed, said):
     with pytest.raises(ValueError, match=said):
-        list(what(tmp_path, runs, jobs, seed, quick=True))
+        list(what(tmp_path, runs, seed, True, engine.Engine(jobs)))

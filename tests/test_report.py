@@ -11,8 +11,9 @@ from scipy import stats
 from rewardfree.report.betas import beta_lines, betas_figure, betas_table
 from rewardfree.report.complexities import complexity_table, eps_exponent
 from rewardfree.report.functions import functions_figure
-from rewardfree.report.gaps import checkpoints, draw_gaps, gap_figure, gap_table, levels, lines, save_as
+from rewardfree.report.gaps import checkpoints, gap_figure, gap_pictures, gap_table, levels, lines
 from rewardfree.report.labels import label
+from rewardfree.report.pictures import DrawingPool, save_as
 from rewardfree.report.recorded import PLANNED, PLANNED_ALIKE, Recorded, beside_table, recorded
 from rewardfree.report.repeats import by_kernel, draws_of, repeats_figure, verdict
 from rewardfree.report.style import DPI
@@ -79,15 +80,18 @@ def test_a_generative_model_has_no_episodes_to_draw(axis, drawn):
 
 def test_every_figure_is_drawn_and_repeats(tmp_path):
     found = lines(rows())
-    written = draw_gaps(found, tmp_path / "a", ["png", "pdf", "svg"])
-    assert len(written) == 1 * 3 * 2 * 3
-    for path, again in zip(written, draw_gaps(found, tmp_path / "b", ["png", "pdf", "svg"]), strict=True):
-        assert path.read_bytes() == again.read_bytes()
+    here, beside = (
+        DrawingPool(jobs).draw(gap_pictures(found, tmp_path / str(jobs), ["png", "pdf", "svg"]))
+        for jobs in (1, 2)
+    )
+    assert len(here) == len(set(here)) == 1 * 3 * 2 * 3
+    for path, again in zip(here, beside, strict=True):
+        assert path.name == again.name and path.read_bytes() == again.read_bytes()
 
 
 def test_an_unknown_form_is_refused(tmp_path):
     with pytest.raises(ValueError, match="form must be one of png, pdf, svg, got 'gif'"):
-        draw_gaps(lines(rows()), tmp_path, ["gif"])
+        gap_pictures(lines(rows()), tmp_path, ["gif"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -141,8 +145,8 @@ def test_what_needs_no_data_is_no_checkpoint_and_no_planner(tmp_path):
     assert {name: line.mean("max").tolist() for name, line in levels(panel).items()} == {
         "myopic": [0.4], "random": [1.7],
     }  # fmt: skip
-    written = draw_gaps({("paper", "matern"): panel}, tmp_path, ["pdf"])
-    assert {path.stem.rsplit("_", 1)[1] for path in written} == {"mean"}
+    found = gap_pictures({("paper", "matern"): panel}, tmp_path, ["pdf"])
+    assert {picture.path.name.rsplit("_", 1)[1] for picture in found} == {"mean"}
 
 
 def test_the_table_shows_what_needs_no_data_once():

@@ -18,13 +18,14 @@ import pytest
 import rewardfree as rf
 from rewardfree import cli
 from rewardfree.cli import reproduction
+from rewardfree.cli.engine import Engine
 from rewardfree.experiments import paper_strategies
 from rewardfree.experiments.naming import build
 from rewardfree.experiments.reproduction import Reproduction
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import NO_DATA, Reference, Unit
 from rewardfree.presets import LITERAL, PUBLISHED
-from rewardfree.report.gaps import gap_figure, save_as
+from rewardfree.report.gaps import gap_pictures
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 KERNELS = {"se": rf.SquaredExponential(0.1), "matern25": rf.Matern(2.5, 0.1), "matern15": rf.Matern(1.5, 0.1)}
@@ -336,11 +337,14 @@ def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkey
         assert "all of them are stored already" in text
         return code, text, errors
 
-    def draw_one(found, into, names):
-        figure = gap_figure(found, "mean", "steps", "max", names=names)
-        return save_as(figure, into / "gap_max_by_steps_mean")
+    def one(found, into, names):
+        return [
+            each
+            for each in gap_pictures(found, into, names=names)
+            if each.path.name == "gap_max_by_steps_mean"
+        ]
 
-    monkeypatch.setattr(reproduction, "draw_gaps", draw_one)
+    monkeypatch.setattr(reproduction, "gap_pictures", one)
     again = pictures("figure1", "figure1_mean_planning", "figures/gap_max_by_steps_mean") | {"table.txt"}
     before = {name: (folder / name).read_bytes() for name in again}
     with Store(folder / "results.sqlite", create=False) as store:
@@ -376,8 +380,7 @@ def test_functions_are_drawn_without_a_run(tmp_path, capsys):
 
 
 def test_functions_have_the_papers_numbers(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(reproduction, "functions_figure", lambda *_: None)
-    monkeypatch.setattr(reproduction, "save_as", lambda *_: [])
+    monkeypatch.setattr(Engine, "draw", lambda *_: [])
     _, text, _ = reproduce(capsys, "functions", "--quick", "--kernels", "matern15,se", "--out", tmp_path)
     assert re.findall(r"Figure (\d), ([^:]*):", text) == [("4", "Matérn 1.5"), ("2", "Squared exponential")]
 
@@ -494,9 +497,11 @@ def test_an_interrupted_sweep_says_what_is_stored_and_ends_its_workers(tmp_path,
     printed, errors = process.communicate(timeout=60)
     assert (process.returncode, printed) == (code, ""), errors
     said = re.fullmatch(
-        r"rewardfree: interrupted with (\d+) of (\d+) units stored in \S+results\.sqlite; run .*\n", errors
+        r"rewardfree: interrupted with (\d+) of (\d+) units stored in \S+results\.sqlite; to go on: (.*)\n",
+        errors,
     )
     assert said, errors
+    assert said[3] == f"rewardfree sweep {tmp_path / 'long.toml'} --out {out} --jobs 2"
     with Store(out / "results.sqlite", create=False) as store:
         assert 5 <= len(store.keys()) == int(said[1]) < int(said[2]) == 1001
         rows = list(store.rows())

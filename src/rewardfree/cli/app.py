@@ -14,25 +14,29 @@ import rewardfree as rf
 from rewardfree.cli import demonstration, journeys
 from rewardfree.cli.beyond import beyond
 from rewardfree.cli.choices import grid, kernel_named
+from rewardfree.cli.console import console
 from rewardfree.cli.control import control
 from rewardfree.cli.coverage import measured_coverage
+from rewardfree.cli.engine import Engine, Remembering
 from rewardfree.cli.report import write_report
 from rewardfree.cli.reproduction import Job, page_of, perform, redraw
-from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
+from rewardfree.cli.stored import RESULTS, stored
 from rewardfree.cli.theory import answers, draw, measured_norms
 from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.reproduction import KERNELS, Reproduction
-from rewardfree.experiments.running import check_where
+from rewardfree.experiments.running import check_devices
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.files import written_whole
 from rewardfree.presets import preset_named
-from rewardfree.report.gaps import check_forms, draw_gaps, gap_table, lines
+from rewardfree.report.gaps import gap_pictures, gap_table, lines
+from rewardfree.report.pictures import check_forms
 from rewardfree.report.theory import result_json, result_table
 from rewardfree.theory import Problem
 
 app = typer.Typer(
     name="rewardfree",
+    cls=Remembering,
     help="Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -41,7 +45,17 @@ app = typer.Typer(
 )
 
 
-CLUSTER = "A Dask scheduler, tcp://host:port: its workers run the units instead."
+Cluster = Annotated[
+    str | None, typer.Option(help="A Dask scheduler, tcp://host:port: its workers run the units instead.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Processes; by default one for each core.")]
+Device = Annotated[
+    str, typer.Option(help="cpu; cuda or cuda:N runs all of it there, in this process, as large batches.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+AsEvents = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a line: progress, and what would be printed.")
+]
 
 
 class Format(StrEnum):
@@ -128,8 +142,9 @@ def reproduce(
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
     kernels: Annotated[str, typer.Option(help="Some of them, with commas between.")] = ",".join(KERNELS),
-    jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
-    cluster: Annotated[str | None, typer.Option(help=CLUSTER)] = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    device: Device = "cpu",
     seed: Annotated[int, typer.Option(help="The draw of the world; repeats are those from here on.")] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small worlds and few runs: seconds, for a look.")
@@ -137,6 +152,8 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for results, tables and figures.")] = Path(
         "out/reproduce"
     ),
+    quiet: Quiet = False,
+    as_json: AsEvents = False,
 ) -> None:
     """Reproduce the paper: run what is not stored yet, print the table, draw the figures.
 
@@ -146,20 +163,25 @@ def reproduce(
     Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
     `control`, five Gymnasium tasks, explored once without a reward, planned for several.
 
-    Examples: `rewardfree reproduce figure1`, `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
+    Ctrl-C leaves what is stored, and says the command that goes on.
+
+    Examples: `rewardfree reproduce figure1`, `rewardfree reproduce figure1 --device cuda`,
+    `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
     """
-    check_where(jobs, cluster)
+    engine = Engine(jobs, cluster, console(quiet, as_json))
     further = {"beyond": beyond, "control": control}
     if what in further:
-        if preset != "published" or draws is not None or kernels != ",".join(KERNELS):
-            raise ValueError(f"--preset, --draws and --kernels are for the paper's figures, not for {what}")
-        for line in further[what](out, runs, jobs, seed, quick, cluster):
-            typer.echo(line)
-        return
-    names = tuple(name.strip() for name in kernels.split(",") if name.strip())
-    wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick)
-    for line in perform(what, Job(wanted, out, jobs, cluster=cluster)):
-        typer.echo(line)
+        if preset != "published" or draws is not None or kernels != ",".join(KERNELS) or device != "cpu":
+            raise ValueError(
+                f"--preset, --draws, --kernels and --device are for the paper's figures, not for {what}"
+            )
+        found = further[what](out, runs, seed, quick, engine)
+    else:
+        names = tuple(name.strip() for name in kernels.split(",") if name.strip())
+        wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick, device)
+        found = perform(what, Job(wanted, out, engine))
+    for line in found:
+        engine.console.say(line)
 
 
 @app.command()
@@ -343,25 +365,35 @@ def info(
 def sweep(
     file: Annotated[Path, typer.Argument(help="The experiment, as TOML.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the results; by default out/NAME.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
-    cluster: Annotated[str | None, typer.Option(help=CLUSTER)] = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Instead of the file's own: cuda runs its units there, as large batches."),
+    ] = None,
     allow_imports: Annotated[
         bool, typer.Option("--allow-imports", help="Import what the file names as module:object.")
     ] = False,
+    quiet: Quiet = False,
+    as_json: AsEvents = False,
 ) -> None:
     """Run an experiment of your own: worlds, models, strategies and planners in a TOML file.
 
-    Results are stored as they come; run it again after an interruption and it goes on.
+    Results are stored as they come; Ctrl-C leaves them, and says the command that goes on.
 
     Examples: `rewardfree sweep experiment.toml --out results`,
     `rewardfree sweep experiment.toml --out results --cluster tcp://192.168.1.10:8786`
     """
-    check_where(jobs, cluster)  # before a folder is made
+    engine = Engine(jobs, cluster, console(quiet, as_json))
     plan = Sweep.load(file, allow_imports)
+    if device is not None:
+        plan = plan.on(device)
+    check_devices(plan.units, jobs, cluster)  # before a folder is made
     folder = Path("out") / plan.name if out is None else out
     with Store(folder / RESULTS) as store:
-        ran = run_to_the_end(plan, store, jobs, cluster, allow_imports)
-    typer.echo(f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}")
+        ran = engine.run_sweep(plan, store, allow_imports)
+    said = f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}"
+    engine.console.say(said)
 
 
 @app.command()
@@ -415,7 +447,7 @@ def figures(
         return
     with stored(folder) as store:
         found = lines(store.rows())
-    written = draw_gaps(found, folder / "figures", form or ["png"])
+    written = Engine().draw(*gap_pictures(found, folder / "figures", form or ["png"]))
     for line in gap_table(found):
         typer.echo(line)
     typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")

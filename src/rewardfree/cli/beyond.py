@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.cli.stored import ran_units, seeds_from
+from rewardfree.cli.engine import Engine
+from rewardfree.cli.stored import seeds_from
 from rewardfree.experiments.beyond import COMPARED, MEASURES, PAPER, BeyondUnit, references, world_names
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
@@ -23,7 +24,7 @@ from rewardfree.report.beyond import (
     paper_table,
     worlds_table,
 )
-from rewardfree.report.gaps import save_as
+from rewardfree.report.pictures import save_as
 
 #: Seeds of the published tables: none of them was used while the method was made.
 FIRST_SEED, RUNS = 5000, 20
@@ -32,16 +33,14 @@ QUICK_WORLDS = ("rooms", "tide")
 COLUMNS = ("world", "seed", "explorer", "model", "planner", "steps", "episodes", "samples_per_step")
 
 
-def beyond(
-    out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool, cluster: str | None = None
-) -> Iterator[str]:
+def beyond(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) -> Iterator[str]:
     """Every explorer, model and planner on every world; units that are stored are not run again."""
     seeds = seeds_from(FIRST_SEED, seed, runs, 1 if quick else RUNS)
     worlds = QUICK_WORLDS if quick else world_names()
     units = [BeyondUnit(world, each, quick) for each in seeds for world in worlds]
     folder = out / ("beyond-quick" if quick else "beyond")
     yield f"beyond: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"
-    yield from ran_units(units, folder / "units", jobs, cluster)
+    yield from engine.run_files(units, folder / "units")
     records = read_stored(units, folder / "units")
     about = [references(world) for world in worlds]
     hard = [world for world in worlds if world not in PAPER]

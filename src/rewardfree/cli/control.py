@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rewardfree.cli.stored import ran_units, seeds_from
+from rewardfree.cli.engine import Engine
+from rewardfree.cli.stored import seeds_from
 from rewardfree.experiments.control import TASKS, ControlUnit
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.control import control_figure, control_table, scores_table
-from rewardfree.report.gaps import save_as
+from rewardfree.report.pictures import save_as
 
 #: Seeds of the published table: none of them was used while the method was made.
 FIRST_SEED, SEEDS = 2000, 10
 
 
-def control(
-    out: Path, runs: int | None, jobs: int | None, seed: int, quick: bool, cluster: str | None = None
-) -> Iterator[str]:
+def control(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) -> Iterator[str]:
     """Explore every task, plan for its rewards, play the plans; units that are stored are not run again."""
     seeds = seeds_from(FIRST_SEED, seed, runs, 1 if quick else SEEDS)
     transitions, episodes = (150, 3) if quick else (1000, 20)
@@ -27,7 +26,7 @@ def control(
     units += [ControlUnit(task.env, seeds[0], transitions, episodes, oracle=True) for task in tasks]
     folder = out / ("control-quick" if quick else "control")
     yield f"control: {len(units)} units of {transitions} transitions, seeds {seeds[0]} to {seeds[-1]}"
-    yield from ran_units(units, folder / "units", jobs, cluster)
+    yield from engine.run_files(units, folder / "units")
     records = read_stored(units, folder / "units")
     table = control_table(records, tasks)
     if not quick:  # a quick look is no evidence

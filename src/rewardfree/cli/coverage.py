@@ -12,7 +12,7 @@ import rewardfree as rf
 from rewardfree.experiments import paper_strategies
 from rewardfree.experiments.coverage import Coverage, bound_curve, coverage_study
 from rewardfree.presets import PUBLISHED
-from rewardfree.report.gaps import save_as
+from rewardfree.report.pictures import save_as
 from rewardfree.report.theory import coverage_table, curves_figure
 from rewardfree.theory import Problem
 from rewardfree.theory.complexity import theorem_2_gap

@@ -6,14 +6,12 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import rewardfree as rf
-from rewardfree.cli.stored import RESULTS, said_where_it_stopped, stored
-from rewardfree.experiments.portrait import make_portraits, portraits_are_there, read_portraits, sittings
+from rewardfree.cli.stored import RESULTS, stored
+from rewardfree.experiments.portrait import read_portraits
 from rewardfree.experiments.store import Store
 from rewardfree.files import written_whole
-from rewardfree.progress import progress
 from rewardfree.report.claims import Evidence, judged
 from rewardfree.report.gaps import Lines, Names, lines
 from rewardfree.report.html import write_page
@@ -48,17 +46,6 @@ def write_report(
     view["portraits"] = [portrait_view(each) for each in portraits]
     view["about"] = {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **_made(folder)}
     return write_page(out or folder / PAGE, view)
-
-
-def look_inside(units: Any, folder: Path, jobs: int | None, cluster: str | None) -> None:
-    """Make the maps of single runs that the page shows, if they are not there yet."""
-    path, wanted = folder / PORTRAITS, sittings(units)
-    if not wanted or portraits_are_there(wanted, path):
-        return
-    work = make_portraits(wanted, path, jobs, cluster)
-    with said_where_it_stopped(lambda: (0, len(wanted)), path):
-        for _ in progress(((float(done), None) for done in work), len(wanted)):
-            pass
 
 
 def remember_making(folder: Path, command: str, **took: str) -> None:

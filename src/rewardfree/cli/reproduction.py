@@ -6,13 +6,15 @@ import json
 import resource
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
-from rewardfree.cli.report import look_inside, remember_making, write_report
-from rewardfree.cli.stored import RESULTS, run_to_the_end, stored
+from rewardfree.cli.engine import Engine
+from rewardfree.cli.report import PORTRAITS, remember_making, write_report
+from rewardfree.cli.stored import RESULTS, stored
 from rewardfree.experiments.reproduction import BETA, BETAS, KERNELS, Reproduction
-from rewardfree.experiments.running import check_where
+from rewardfree.experiments.running import begin_first_world, check_devices, on_device
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
@@ -21,8 +23,9 @@ from rewardfree.presets import preset_named
 from rewardfree.report.betas import betas_figure, betas_table
 from rewardfree.report.complexities import complexity_table
 from rewardfree.report.functions import functions_figure
-from rewardfree.report.gaps import Lines, draw_gaps, gap_figure, gap_table, lines, save_as
+from rewardfree.report.gaps import Lines, gap_figure, gap_pictures, gap_table, lines
 from rewardfree.report.labels import label
+from rewardfree.report.pictures import Picture
 from rewardfree.report.recorded import PLANNED_ALIKE, beside_table
 from rewardfree.report.repeats import repeats_figure, verdict
 
@@ -38,16 +41,12 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Job:
-    """What to reproduce, where it goes, and who may work on it."""
+    """What to reproduce, where it goes, and who runs it."""
 
     what: Reproduction
     out: Path
-    jobs: int | None = None  # processes of this machine; None: one for each core
+    engine: Engine = field(default_factory=Engine)
     stored_in: Path | None = None  # redraw what is in this folder, and run nothing
-    cluster: str | None = None  # a Dask scheduler whose workers run it instead
-
-    def __post_init__(self) -> None:
-        check_where(self.jobs, self.cluster)
 
     def folder(self, name: str) -> Path:
         """Results of other settings have a folder of their own: what is in one belongs together."""
@@ -59,11 +58,13 @@ class Job:
         found = yield from self._results("figure1", self.what.figure1())
         names = _kernels(found)
         title = f"Figure 1 ({self.what.settings}), planned with the bonus (β = {BETA:g})"
-        written = save_as(gap_figure(found, "optimistic", title=title, names=names), folder / "figure1")
-        title = "Figure 1, planned as in the authors' recorded results"
-        figure = gap_figure(found, PLANNED_ALIKE, title=title, names=names)
-        written += save_as(figure, folder / "figure1_mean_planning")
-        written += draw_gaps(found, folder / "figures", names=names)
+        alike = "Figure 1, planned as in the authors' recorded results"
+        figure = partial(gap_figure, found, names=names)
+        written = self.engine.draw(
+            Picture(folder / "figure1", partial(figure, planned="optimistic", title=title)),
+            Picture(folder / "figure1_mean_planning", partial(figure, planned=PLANNED_ALIKE, title=alike)),
+            *gap_pictures(found, folder / "figures", names=names),
+        )
         gaps = [line for measure in ("start", "max") for line in (*gap_table(found, measure, names), "")]
         table = [*gaps, *beside_table(found)]
         yield from table
@@ -78,22 +79,23 @@ class Job:
             number = 2 + list(KERNELS).index(kernel)
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
             axes = (world.states[:, 0], world.actions[:, 0])
-            figure = functions_figure(*axes, reward, world.law(0), title)
-            written = save_as(figure, folder / f"functions_{kernel}")
+            figure = partial(functions_figure, *axes, reward, world.law(0), title)
+            written = self.engine.draw(Picture(folder / f"functions_{kernel}", figure))
             yield f"Figure {number}, {label(kernel)}: {' and '.join(map(str, written))}"
 
     def betas(self) -> Iterator[str]:
         """Figures 5 to 7: four values of beta."""
         folder = self.folder("betas")
         found = yield from self._results("betas", self.what.betas())
-        table, written = [], []
+        table, pictures = [], []
         for (_, kernel), panel in found.items():
             for measure in ("start", "max"):
                 title = f"{label(kernel)}: β of the explorer and of the planner"
-                figure = betas_figure(panel, BETAS, title, measure)
-                written += save_as(figure, folder / f"betas_{kernel}_{measure}")
+                figure = partial(betas_figure, panel, BETAS, title, measure)
+                pictures.append(Picture(folder / f"betas_{kernel}_{measure}", figure))
             table += ["", label(kernel), *betas_table(panel, BETAS)]
         yield from table[1:]
+        written = self.engine.draw(*pictures)
         yield from self._places(folder, table[1:])
         yield f"figures: {', '.join(map(str, written[::4]))} and {len(written) - len(written[::4])} more"
         yield f"report:  {self.report('betas')}"
@@ -102,16 +104,18 @@ class Job:
         """Figures 8 to 10: other draws."""
         folder = self.folder("repeats")
         found = yield from self._results("repeats", self.what.repeats())
-        figure = repeats_figure(found, PLANNED_ALIKE, "Planned as in the authors' recorded results")
-        written = save_as(figure, folder / "repeats_mean_planning")
+        figure = partial(repeats_figure, found)
+        alike = partial(figure, PLANNED_ALIKE, "Planned as in the authors' recorded results")
+        pictures = [Picture(folder / "repeats_mean_planning", alike)]
         for measure in ("start", "max"):
-            figure = repeats_figure(found, "optimistic", f"Planned with the bonus (β = {BETA:g})", measure)
-            written += save_as(figure, folder / f"repeats_{measure}")
+            bonus = partial(figure, "optimistic", f"Planned with the bonus (β = {BETA:g})", measure)
+            pictures.append(Picture(folder / f"repeats_{measure}", bonus))
         for seed in self.what.every_draw:
             own = {key: panel for key, panel in found.items() if key[0].endswith(f", draw {seed}")}
             title = f"Draw {seed}, planned with the bonus"
-            figure = gap_figure(own, "optimistic", title=title, names=_kernels(own))
-            written += save_as(figure, folder / "draws" / f"draw_{seed}")
+            one = partial(gap_figure, own, "optimistic", title=title, names=_kernels(own))
+            pictures.append(Picture(folder / "draws" / f"draw_{seed}", one))
+        written = self.engine.draw(*pictures)
         yield from verdict(found)
         table = gap_table(found, names=_draw_names(found))
         yield from self._places(folder, [*verdict(found), "", *table])
@@ -141,22 +145,27 @@ class Job:
         if self.stored_in is not None:
             with stored(folder) as store:
                 return lines(store.rows())
+        if on_device(sweep.units):
+            begin_first_world(sweep.units)  # while torch is loaded
+        check_devices(sweep.units, self.engine.jobs, self.engine.cluster)  # before a folder is made
         runs = sum(len(unit.seeds) for unit in sweep.units if isinstance(unit, Unit))
         yield f"{name}: {runs} runs in {len(sweep.units)} units, {self.what.settings}"
         started, used = time.perf_counter(), _cpu_minutes()
-        with Store(folder / RESULTS) as store:
+        with (
+            self.engine.looking_inside(sweep.units, folder / PORTRAITS),
+            Store(folder / RESULTS) as store,
+        ):
             self._remember(folder, name)
-            ran = run_to_the_end(sweep, store, self.jobs, self.cluster)
+            ran = self.engine.run_sweep(sweep, store)
             found = lines(store.rows())
-        if ran:
-            seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
-            took = f"{ran} units run in {seconds:.0f} s ({self.cluster or cpu})"
-            remember_making(folder, self.what.command(name), time=took)
-            yield took
-        else:
-            yield "all of them are stored already"
-        yield ""
-        look_inside(sweep.units, folder, self.jobs, self.cluster)
+            if ran:
+                seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
+                took = f"{ran} units run in {seconds:.0f} s ({self.engine.cluster or cpu})"
+                remember_making(folder, self.what.command(name), time=took)
+                yield took
+            else:
+                yield "all of them are stored already"
+            yield ""
         return found
 
     def report(self, name: str, out: Path | None = None) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.report.gaps import save_as
+from rewardfree.report.pictures import save_as
 from rewardfree.report.theory_figures import bound_figure, gain_figure, spectrum_figure, width_figure
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths
 from rewardfree.theory.norms import law_norms, norm_curve

@@ -9,7 +9,7 @@ from typing import Any
 from rewardfree.arrays import count
 from rewardfree.experiments.naming import build
 from rewardfree.experiments.paper import paper_strategies
-from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.sweep import Sweep, check_device_name
 from rewardfree.planning import Mean, Optimistic
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.strategies import Generative, Uniform
@@ -52,6 +52,7 @@ class Reproduction:
     runs: int | None = None  # None: RUNS
     draws: int | None = None  # None: DRAWS
     quick: bool = False
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if preset_named(self.preset.name) != self.preset:
@@ -62,6 +63,7 @@ class Reproduction:
         if not self.kernels or len(set(self.kernels)) < len(self.kernels):
             raise ValueError(f"kernels must be different and at least one, got {', '.join(self.kernels)!r}")
         count(self.seed, "seed", at_least=0)
+        check_device_name(self.device)
         for name in ("runs", "draws"):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name)
@@ -76,6 +78,7 @@ class Reproduction:
             f"seed{self.seed}" if self.seed else "",
             f"runs{self.runs}" if self.runs is not None else "",
             f"draws{self.draws}" if self.draws is not None else "",
+            self.device.replace(":", "") if self.device != "cpu" else "",
         ]
         return "".join(f"-{part}" for part in parts if part)
 
@@ -83,7 +86,8 @@ class Reproduction:
     def settings(self) -> str:
         """What tables and titles say about where they come from."""
         size = f"{self.scale.states} states and actions{', QUICK: too small to mean anything' * self.quick}"
-        return f"preset {self.preset.name}, draw {self.seed}, {size}"
+        where = f", on {self.device}" if self.device != "cpu" else ""
+        return f"preset {self.preset.name}, draw {self.seed}, {size}{where}"
 
     def command(self, name: str) -> str:
         """What was typed for one of its parts."""
@@ -93,6 +97,7 @@ class Reproduction:
             "seed": self.seed or None,
             "runs": self.runs,
             "draws": self.draws,
+            "device": self.device if self.device != "cpu" else None,
         }
         options = "".join(f" --{option} {value}" for option, value in given.items() if value is not None)
         return f"rewardfree reproduce {name}{options}{' --quick' * self.quick}"
@@ -164,7 +169,8 @@ class Reproduction:
             "batch": self.scale.batch,
             "samples_per_step": list(self.scale.checkpoints),
         }
-        return Sweep.of({**settings, **table}, name)
+        sweep = Sweep.of({**settings, **table}, name)
+        return sweep if self.device == "cpu" else sweep.on(self.device)
 
     def _world(self, kernel: str, seed: int) -> dict[str, Any]:
         side = {"states": self.scale.states, "actions": self.scale.states} if self.quick else {}

@@ -6,7 +6,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
 #: Entries that may name those of another part with `for`.
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
+#: Runs of a unit, unless somebody says otherwise: on the CPU few, whose posteriors stay in its caches; on a
+#: device many, which it computes together.
+BATCH, DEVICE_BATCH = 2, 500
 #: More was hardly meant: a list of their units alone would fill the memory.
 MOST_RUNS = 1_000_000
 SETTINGS = {"name", "runs", "batch", "seed", "samples_per_step", "transitions", "device", "dtype", *PARTS}
@@ -54,17 +57,17 @@ class Sweep:
                     absent = f"{', '.join(unknown)}, which is no {PARTS[of]} here"
                     raise ValueError(f"{PARTS[part]} {own} is meant for {absent}")
         budget, checkpoints = _checkpoints(table)
-        runs, batch = count(table.get("runs", 1), "runs"), count(table.get("batch", 2), "batch")
+        device, dtype = str(table.get("device", "cpu")), str(table.get("dtype", "float64"))
+        float_dtype(dtype)
+        check_device_name(device)
+        runs = count(table.get("runs", 1), "runs")
+        batch = count(table.get("batch", BATCH if device == "cpu" else DEVICE_BATCH), "batch")
         first = count(table.get("seed", 0), "seed", at_least=0)
         if runs > MOST_RUNS:
             raise ValueError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
         if first + runs > 2**63:
             raise ValueError(f"seeds must stay below 2^63, got {first} and {runs} runs")
         seeds = [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
-        device, dtype = str(table.get("device", "cpu")), str(table.get("dtype", "float64"))
-        float_dtype(dtype)
-        if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-            raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
         units: list[Work] = []
         for (w, (world, _)), (m, (model, worlds)) in itertools.product(
             parts["worlds"].items(), parts["models"].items()
@@ -83,6 +86,31 @@ class Sweep:
                 about = (world, model, strategy, planners, budget, checkpoints)
                 units += [Unit(*about, some, device, dtype, (w, m, s)) for some in seeds]
         return cls(_name(table.get("name", name)), tuple(units))
+
+    def on(self, device: str) -> Sweep:
+        """The same runs on that device; on one that is not the CPU those that differ by their seeds alone
+        are one unit."""
+        check_device_name(device)
+        units: list[Work] = []
+        alike: dict[Unit, list[int]] = {}
+        for unit in self.units:
+            if isinstance(unit, Reference):
+                units.append(unit)
+            elif device == "cpu":
+                units.append(replace(unit, device=device))
+            else:
+                alike.setdefault(replace(unit, seeds=(), device=device), []).extend(unit.seeds)
+        for unit, seeds in alike.items():
+            units += [
+                replace(unit, seeds=tuple(seeds[i : i + DEVICE_BATCH]))
+                for i in range(0, len(seeds), DEVICE_BATCH)
+            ]
+        return Sweep(self.name, tuple(units))
+
+
+def check_device_name(device: str) -> None:
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
 def _named(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -53,7 +54,7 @@ class Unit:
             seeds=self.seeds,
             device=self.device,
             dtype=self.dtype,
-            batch=len(self.seeds),
+            batch=len(self.seeds) if self.device == "cpu" else None,  # there as many as its memory holds
             progress=False,
             **{self.budget: self.checkpoints},
         )
@@ -115,8 +116,24 @@ def _hash(content: Any) -> str:
     return hashlib.sha256(canonical([RESULTS_VERSION, content]).encode()).hexdigest()
 
 
-@lru_cache(maxsize=4)
+class _Making:
+    """A world that is made once, by whoever comes first; others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock, self._made = threading.Lock(), list[tuple[Any, Any]]()
+
+    def of(self, table: str, allow_imports: bool) -> tuple[Any, Any]:
+        with self._lock:
+            if not self._made:
+                self._made.append(build("world", json.loads(table), allow_imports))
+            return self._made[0]
+
+
 def made_world(table: str, allow_imports: bool) -> tuple[Any, Any]:
-    """A world and its reward; drawing the paper's takes a second, and units share them."""
-    made: tuple[Any, Any] = build("world", json.loads(table), allow_imports)
-    return made
+    """A world and its reward; drawing the paper's takes a second or two, and units share them."""
+    return _making(table, allow_imports).of(table, allow_imports)
+
+
+@lru_cache(maxsize=4)
+def _making(table: str, allow_imports: bool) -> _Making:
+    return _Making()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,15 +13,13 @@ import numpy as np
 from scipy.stats import t as student
 
 from rewardfree.report.labels import label
-from rewardfree.report.style import LEVELS, STYLE, curve_styles, from_zero, legend_below, save
+from rewardfree.report.pictures import BOTH, Picture, check_forms
+from rewardfree.report.style import LEVELS, STYLE, curve_styles, from_zero, legend_below
 
 #: What a curve can be drawn against: the column of a record, and its label.
 AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environment steps"}
 MEASURES = {"start": "gap at the start", "mean": "mean gap over states", "max": "largest gap over states"}
 CONFIDENCE = 0.95
-FORMS = ("png", "pdf", "svg")
-#: For a screen and for a paper.
-BOTH = ("png", "pdf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,31 +188,19 @@ def mark_checkpoints(place: Any, panel: Panel, axis: str) -> None:
         place.minorticks_off()
 
 
-def check_forms(forms: Sequence[str]) -> None:
-    """Refuse a form that no picture can have, before any work is done for it."""
-    for form in forms:
-        if form not in FORMS:
-            raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
-
-
-def draw_gaps(
+def gap_pictures(
     found: Lines, folder: Path, forms: Sequence[str] = BOTH, names: Names | None = None
-) -> list[Path]:
+) -> list[Picture]:
     """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
     check_forms(forms)
     planners = dict.fromkeys(
         planner for panel in found.values() for (_, planner), line in panel.items() if not line.level
     )
-    written = []
-    for planner, axis, measure in itertools.product(planners, AXES, ("start", "max")):
-        figure = gap_figure(found, planner, axis, measure, names=names)
-        written += save_as(figure, folder / f"gap_{measure}_by_{axis}_{planner}", forms)
-    return written
-
-
-def save_as(figure: Any, path: Path, forms: Sequence[str] = BOTH) -> list[Path]:
-    """One figure in several forms, at `path` with the form as its ending."""
-    paths = [path.with_name(f"{path.name}.{form}") for form in forms]
-    for each in paths:
-        save(figure, each)
-    return paths
+    return [
+        Picture(
+            folder / f"gap_{measure}_by_{axis}_{planner}",
+            partial(gap_figure, found, planner, axis, measure, names=names),
+            forms,
+        )
+        for planner, axis, measure in itertools.product(planners, AXES, ("start", "max"))
+    ]

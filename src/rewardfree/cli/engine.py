@@ -1,0 +1,123 @@
+"""Who runs the units of a command, and how it says how far it is."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rewardfree.cli.console import Console, Silent, Text
+from rewardfree.experiments.portrait import make_portraits, portraits_are_there, sittings
+from rewardfree.experiments.running import check_where, on_device, run_units
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unitfiles import Keyed, is_stored, run_stored
+from rewardfree.interruption import terminated_as_interrupted
+from rewardfree.report.pictures import DrawingPool, Picture
+
+#: The words of the command that is running.
+_typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Processes of this machine, or a cluster; on Ctrl-C or SIGTERM it says what is safe and how to go on."""
+
+    jobs: int | None = None  # processes of this machine; None: one for each core
+    cluster: str | None = None  # a Dask scheduler whose workers run the units instead
+    console: Console = field(default_factory=Text)
+
+    def __post_init__(self) -> None:
+        check_where(self.jobs, self.cluster)
+
+    def run_sweep(self, sweep: Sweep, store: Store, allow_imports: bool = False) -> int:
+        """Run what the store lacks, and return how many units that were."""
+        wanted = {unit.key for unit in sweep.units}
+        with self._interruptions(lambda: (len(store.keys() & wanted), len(wanted)), store.path):
+            return run_units(
+                sweep.units,
+                store,
+                jobs=self.jobs,
+                cluster=self.cluster,
+                allow_imports=allow_imports,
+                watch=self.console.watched,
+            )
+
+    def run_files(self, units: Sequence[Keyed], folder: Path) -> Iterator[str]:
+        """Run the units that a folder of files lacks, and say how long it took."""
+        started, ran = time.perf_counter(), 0
+
+        def kept() -> tuple[int, int]:
+            return sum(is_stored(unit, folder) for unit in units), len(units)
+
+        with self._interruptions(kept, folder):
+            work = run_stored(units, folder, self.jobs, self.cluster)
+            with closing(self.console.watched(work, len(units), kept()[0])) as finished:
+                for _ in finished:
+                    ran += 1
+        yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
+
+    @contextmanager
+    def looking_inside(self, units: Sequence[Any], path: Path) -> Iterator[None]:
+        """Make the maps of single runs that a page shows, if they are not there yet.
+
+        After the block, which keeps all cores busy; or beside it, if it is a device that works there.
+        """
+        if not on_device(units):
+            yield
+            self._look_inside(units, path)
+            return
+        with ThreadPoolExecutor(1) as thread:
+            looking = thread.submit(replace(self, console=Silent())._look_inside, units, path)
+            thread.submit(self._pool.start)
+            yield
+            looking.result()
+
+    def draw(self, *pictures: Picture) -> list[Path]:
+        """Draw pictures, in processes where there are many; their files."""
+        return self._pool.draw(pictures)
+
+    @cached_property
+    def _pool(self) -> DrawingPool:
+        return DrawingPool(self.jobs)
+
+    def _look_inside(self, units: Sequence[Any], path: Path) -> None:
+        wanted = sittings(units)
+        if not wanted or portraits_are_there(wanted, path):
+            return
+        with self._interruptions(lambda: (0, len(wanted)), path):
+            work = make_portraits(wanted, path, self.jobs, self.cluster)
+            with closing(self.console.watched(work, len(wanted))) as finished:
+                for _ in finished:
+                    pass
+
+    @contextmanager
+    def _interruptions(self, stored: Callable[[], tuple[int, int]], path: Path) -> Iterator[None]:
+        with terminated_as_interrupted():
+            try:
+                yield
+            except KeyboardInterrupt as reason:
+                done, total = stored()
+                line = f"interrupted with {done} of {total} units stored in {path}"
+                self.console.interrupted(line, shlex.join(["rewardfree", *_typed.get()]))
+                number = signal.SIGTERM if reason.args else signal.SIGINT
+                raise typer.Exit(128 + number) from None
+
+
+class Remembering(TyperGroup):
+    """Commands that can say what was typed, to be typed again."""
+
+    def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
+        _typed.set(tuple(args))  # parsing empties them
+        return super().make_context(info_name, args, *more, **extra)

@@ -1,0 +1,81 @@
+"""Figures that are still to be drawn: each takes most of a second, so many are shared out to processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rewardfree.report.style import save
+
+FORMS = ("png", "pdf", "svg")
+#: For a screen and for a paper.
+BOTH = ("png", "pdf")
+#: Fewer are drawn sooner than processes are started.
+FEW = 5
+#: More processes than this have nothing to do.
+MOST = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure, and where it goes in which forms; a process can be given it."""
+
+    path: Path  # a form's ending is added
+    figure: Callable[[], Any]
+    forms: Sequence[str] = BOTH
+
+    def draw(self) -> list[Path]:
+        """Write it; the files."""
+        return save_as(self.figure(), self.path, self.forms)
+
+
+class DrawingPool:
+    """Draws pictures, in up to `jobs` processes (by default one for each core) where there are many."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._workers = min(jobs or os.cpu_count() or 1, MOST)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def start(self) -> None:
+        """Start the processes now, while there is nothing to draw yet."""
+        pool = self._processes()
+        for _ in range(self._workers):
+            pool.submit(_get_ready)
+
+    def draw(self, pictures: Sequence[Picture]) -> list[Path]:
+        """Draw them; all files in order."""
+        if self._workers == 1 or (len(pictures) < FEW and self._pool is None):
+            return [path for picture in pictures for path in picture.draw()]
+        return [path for paths in self._processes().map(Picture.draw, pictures) for path in paths]
+
+    def _processes(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"))
+        return self._pool
+
+
+def _get_ready() -> None:
+    """Import what takes longest."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_pdf
+    import matplotlib.figure  # noqa: F401
+
+
+def check_forms(forms: Sequence[str]) -> None:
+    """Refuse a form that no picture can have, before any work is done for it."""
+    for form in forms:
+        if form not in FORMS:
+            raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+
+
+def save_as(figure: Any, path: Path, forms: Sequence[str] = BOTH) -> list[Path]:
+    """One figure in several forms, at `path` with the form as its ending."""
+    paths = [path.with_name(f"{path.name}.{form}") for form in forms]
+    for each in paths:
+        save(figure, each)
+    return paths
