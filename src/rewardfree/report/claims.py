@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,17 +49,55 @@ class Evidence:
 
 
 def judged(evidence: Evidence) -> list[Claim]:
-    """Every claim, in the order of the paper."""
+    """Every claim, in the order of the paper, and what becomes of it on each draw and by another tie rule."""
+    draws = {"draw by draw": list(_draws(evidence))}
+    ties = {"with ties of Alg 2 at random": _ties_at_random(evidence)}
     return [
-        _generative_best(evidence),
-        _online_beats_qiu(evidence),
-        _greedy_close(evidence),
-        _qiu_poor(evidence),
+        _with_verdicts(_generative_best, evidence, draws),
+        _with_verdicts(_online_beats_qiu, evidence, draws),
+        _with_verdicts(_greedy_close, evidence, draws),
+        _with_verdicts(_qiu_poor, evidence, draws),
         _beta_best(evidence),
-        _falls(evidence),
+        _with_verdicts(_falls, evidence, draws | ties),
         _stable(evidence),
-        _price(evidence),
+        _with_verdicts(_price, evidence, draws | ties),
     ]
+
+
+def _draws(evidence: Evidence) -> Iterator[Evidence]:
+    """Each draw of the repeats in the place of Figure 1's."""
+    by_draw: dict[str, Lines] = {}
+    for key, panel in (evidence.repeats or {}).items():
+        by_draw.setdefault(key[0].rpartition(", ")[2], {})[key] = panel
+    return (replace(evidence, figure1=own) for own in by_draw.values())
+
+
+def _ties_at_random(evidence: Evidence) -> list[Evidence]:
+    """Figure 1 with the curve of Alg 2 that has random ties in the place of the other."""
+    swapped = {
+        key: {
+            ("generative", planner) if strategy == "generative-ties" else (strategy, planner): line
+            for (strategy, planner), line in panel.items()
+            if strategy != "generative"
+        }
+        for key, panel in (evidence.figure1 or {}).items()
+        if ("generative-ties", PLANNER) in panel
+    }
+    return [replace(evidence, figure1=swapped)] if swapped else []
+
+
+def _with_verdicts(
+    judge: Callable[[Evidence], Claim], evidence: Evidence, again: dict[str, list[Evidence]]
+) -> Claim:
+    """A claim, and after what was found how the same rule judges other evidence; its verdict is its own."""
+    claim, more = judge(evidence), []
+    for where, others in again.items():
+        verdicts = Counter(judge(each).verdict for each in others)
+        if verdicts:
+            more.append(
+                f"{where}: " + ", ".join(f"{verdict} on {n}" for verdict, n in verdicts.most_common())
+            )
+    return replace(claim, found=(*claim.found, *more))
 
 
 def claims_table(claims: Iterable[Claim]) -> list[str]:
