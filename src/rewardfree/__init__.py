@@ -43,10 +43,13 @@ from rewardfree.planning import (
 from rewardfree.posterior import Design, Lattice, Posterior
 from rewardfree.presets import Preset
 from rewardfree.strategies import (
+    RFUCRL,
     Generative,
     GreedyMaxVariance,
+    Jin,
     Online,
     Qiu,
+    RFExpress,
     Scout,
     Uniform,
     WorldFailed,
@@ -76,6 +79,7 @@ from rewardfree.worlds import (
 )
 
 __all__ = [
+    "RFUCRL",
     "AutoKernel",
     "Box",
     "Curve",
@@ -91,6 +95,7 @@ __all__ = [
     "Generative",
     "GreedyMaxVariance",
     "Instance",
+    "Jin",
     "Kernel",
     "Lattice",
     "Linear",
@@ -108,6 +113,7 @@ __all__ = [
     "Preset",
     "Product",
     "Qiu",
+    "RFExpress",
     "Scaled",
     "Score",
     "Scout",

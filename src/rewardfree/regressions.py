@@ -18,7 +18,7 @@ import numpy as np
 from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.kernelfit import candidates, first_guess
 from rewardfree.model import Model, midrange
-from rewardfree.posterior import Bundle, Lattice, Posterior, Posteriors, Prefixes
+from rewardfree.posterior import Bundle, Counts, Lattice, Posterior, Posteriors, Prefixes
 from rewardfree.worlds.grid import Grid
 
 
@@ -74,8 +74,11 @@ class Regressions:
         # Runs that share a design have their targets side by side already; on a device rounds are recorded,
         # and L is read as fast as it is needed.
         own_points = self._side_by_side == runs and not self.on_device
-        keeps = model.pooled and own_points and isinstance(self.posteriors, Lattice)
-        self._law = _Law() if keeps else None
+        # A pooled lattice is asked for the values of every step; counts are sums of next states already.
+        by_label = isinstance(self.posteriors, Counts) or (
+            model.pooled and isinstance(self.posteriors, Lattice)
+        )
+        self._laws = [_Law() for _ in range(self.steps)] if own_points and by_label else []
         assert model.ridge is not None  # a fixed model has one, and so has a first guess
         self.ridge = model.ridge
         self._seen = self.index(np.zeros((self.steps, runs, capacity)))
@@ -160,6 +163,10 @@ class Regressions:
         narrowed = {} if rows is None else {"rows": self.places(h, rows)}
         return self._of_step(h, self._asked.std(designs=self.designs(h), **narrowed), rows)
 
+    def visits(self, h: int) -> Array:
+        """How often each z was seen by the regression of step h, (b,z); of posteriors that count."""
+        return cast(Counts, self.posteriors).visits(self.designs(h))
+
     def as_of(self, sizes: Sequence[int]) -> Regressions:
         """These regressions as they were when they had n samples, for several n side by side: one a column.
 
@@ -195,17 +202,17 @@ class Regressions:
 
     @property
     def _has_law(self) -> bool:
-        """Whether the estimated law is kept: one regression is asked for the values of every step."""
-        return self._law is not None and self._asked is self.posteriors
+        """Whether the estimated laws are kept."""
+        return bool(self._laws) and self._asked is self.posteriors
 
     def _law_at(self, h: int, rows: Array | None) -> Array:
         """The weights of every next state (b,s,z) in the estimate at step h, or at rows (b,m): (b,s,m)."""
-        kept, n = self._law, self.count(h)
-        assert kept is not None
+        step, n = self._step(h), self.count(h)
+        kept = self._laws[step]
         if kept.points < n:
-            lattice, s = cast(Lattice, self.posteriors), self.grid.shape[0]
-            added = lattice.of_labels(self._seen[0, :, :n], s, kept.points, designs=self.designs(h))
-            kept.values = added if kept.values is None else kept.values + added
+            posteriors, s = cast(Lattice | Counts, self.posteriors), self.grid.shape[0]
+            labels, options = self._seen[step, :, :n], {"designs": self.designs(h), "before": kept.values}
+            kept.values = posteriors.of_labels(labels, s, kept.points, **options)
             kept.points = n
         if kept.values is None:
             kept.values = self.numbers(np.zeros((self.runs, self.grid.shape[0], len(self._points))))

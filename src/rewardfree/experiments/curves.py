@@ -16,8 +16,8 @@ from rewardfree.planning import Planner, backward, reward_tables
 from rewardfree.posterior import Lattice
 from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for
-from rewardfree.strategies.round import Strategy
+from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for, within
+from rewardfree.strategies.round import Strategy, prologue_of
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -52,7 +52,8 @@ def learning_curves(
     """The gap of every planner at each checkpoint of every run, evaluated exactly.
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
-    the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice.
+    the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice. A
+    run that its strategy stops before a checkpoint has the gap there that it stopped with.
     """
     check_parts(world, model, strategy)
     if model.automatic:
@@ -65,9 +66,11 @@ def learning_curves(
     sizes = {unit: None if each is None else _checkpoints(unit, each) for unit, each in given.items()}
     budget = Budget.of(model, tuple(sizes), **{unit: each and each[-1] for unit, each in sizes.items()})
     checkpoints = sizes[budget.unit] or []
+    strategy = within(budget, world, strategy)
+    prologue = prologue_of(strategy, world.grid, world.horizon)
     at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in checkpoints]
     per_round = world.horizon if model.pooled else 1
-    if any(rounds * per_round != n for rounds, n in zip(at, checkpoints, strict=True)):
+    if any((rounds - prologue) * per_round != n for rounds, n in zip(at, checkpoints, strict=True)):
         raise ValueError(f"transitions must be multiples of the horizon {world.horizon}, got {checkpoints}")
     seeds = as_seeds(seeds)
     if not seeds:
@@ -82,7 +85,7 @@ def learning_curves(
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
             law = arena.regressions.exact(world.P)
-            earlier = _earlier(arena, checkpoints, at)
+            earlier = known_at(arena, checkpoints, at)
             for name, planner in planners.items():
                 values = [
                     _first_values(known, law, tables[name], planner, n, arena.seeds) for known, n in earlier
@@ -112,10 +115,10 @@ def _checkpoints(unit: str, sizes: Any) -> list[int]:
     return found
 
 
-def _earlier(
+def known_at(
     arena: Arena, checkpoints: Sequence[int], rounds: Sequence[int]
 ) -> list[tuple[Regressions, int]]:
-    """What was known at the checkpoints, and how many of them are side by side."""
+    """What was known at the checkpoints, after so many rounds, and how many of them are side by side."""
     last = arena.settled()
     if isinstance(last.posteriors, Lattice):
         return [(last.as_of(checkpoints), len(checkpoints))]

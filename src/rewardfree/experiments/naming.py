@@ -16,7 +16,7 @@ _NAMES = {
     "kernel": (kernels, "SquaredExponential Matern NeuralTangent Linear Delta Sum Product Scaled"),
     "world": (worlds, "rkhs_world sharpened_world corridor_world"),
     "model": (rewardfree.model, "Model"),
-    "strategy": (strategies, "Generative Online Qiu GreedyMaxVariance Uniform"),
+    "strategy": (strategies, "Generative Online Qiu GreedyMaxVariance Uniform Jin RFUCRL RFExpress"),
     "planner": (planning, "Optimistic Mean Pessimistic"),
 }
 KNOWN: dict[str, dict[str, Callable[..., Any]]] = {

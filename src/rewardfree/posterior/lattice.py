@@ -143,11 +143,14 @@ class Lattice:
             )
         return means[:, 0, :] if targets.ndim == 2 else self._transposed(means)
 
-    def of_labels(self, labels: Array, size: int, since: int = 0, *, designs: Any = None) -> Array:
+    def of_labels(
+        self, labels: Array, size: int, since: int = 0, *, designs: Any = None, before: Array | None = None
+    ) -> Array:
         """M (g,size,|Z|) with mean = V M for the targets y_i = V[label_i]: what points from `since` on add.
 
         Where targets take few values this is cheaper than `mean` from the second question on, and a new point
         changes it by one row of L times its own weights. Labels (g,n), or (r,n) for r runs of one design.
+        It is added to `before`, the M of the points before them.
         """
         backend, xp = self._backend, self._backend.xp
         chosen = self._select(designs)
@@ -159,7 +162,8 @@ class Lattice:
             self._settle(chosen)
             weights = self._factors.weights(chosen, indicators, since)  # (r,size,n-since)
             added = self._rows.product(xp.reshape(weights, (len(chosen), -1, n - since)), chosen, since)
-        return xp.reshape(added, (r, size, len(self._set)))
+        added = xp.reshape(added, (r, size, len(self._set)))
+        return added if before is None else before + added
 
     def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (g,m)."""

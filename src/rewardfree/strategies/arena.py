@@ -15,7 +15,7 @@ from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.presets import Empty
 from rewardfree.regressions import Regressions
-from rewardfree.strategies.round import Strategy, lattice_of, shares_points
+from rewardfree.strategies.round import Strategy, lattice_of, prologue_of, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied, best_of_clipped
@@ -52,9 +52,13 @@ class Arena:
         if model.automatic and self.runs > 1:
             raise ValueError("runs whose kernels are found from their data are played one at a time")
         self.round = strategy.round(self.horizon)
+        self.prologue = prologue_of(strategy, world.grid, self.horizon)
+        self.stopped = np.zeros(self.runs, bool)  # (b,) by a rule of the strategy
+        self.lasted = np.full(self.runs, rounds)  # (b,) rounds that belong to each run
+        self.notes: dict[str, Any] = {}  # what a strategy remembers from round to round
         self._options: dict[str, Any] = {"posterior": posterior, "device": device, "dtype": dtype}
         # A strategy that asks no posterior gets one when somebody else does.
-        self.regressions = self._empty_regressions(rounds if strategy.curious else 1)
+        self.regressions = self.empty_regressions(rounds if strategy.curious else 1)
         where = self.regressions
         self.now = where.index([0])  # the round, as an array: see Lattice.repeat
         self.played = self._loaded = 0
@@ -81,7 +85,7 @@ class Arena:
         part = self.rounds if self.regressions.on_device else -(-self.rounds // PARTS)
         learns = self.model.automatic and self.strategy.curious
         fit = FIRST_FIT
-        while self.played < self.rounds:
+        while not self.over:
             now = min(part, self.rounds - self.played)
             if learns:
                 if self.played == fit:
@@ -91,7 +95,22 @@ class Arena:
             with one_blas_thread():
                 self.regressions.posteriors.repeat(self._play, now)
             self.played += now
-            yield self.played / self.rounds
+            yield 1.0 if self.over else self.played / self.rounds
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is used up, or no run wants more."""
+        return self.played >= self.rounds or bool(self.stopped.all())
+
+    def stop(self, done: Array) -> None:
+        """Runs (b,) that are done: the rounds before this one are all that they have.
+
+        They are played on beside the others, but nothing of it is theirs.
+        """
+        new = to_numpy(done) & ~self.stopped
+        if new.any():
+            self.stopped |= new
+            self.lasted[new] = int(self.now[0])
 
     def settled(self) -> Regressions:
         """The regressions with all that was played, also where the strategy does not keep them up itself."""
@@ -101,17 +120,18 @@ class Arena:
         return self.regressions
 
     def after(self, rounds: int, most: int | None = None) -> Regressions:
-        """Regressions with what was kept in the first rounds; a kernel to be found is found from at most so
-        many of them."""
+        """Regressions with what was kept in the first rounds, or until a run stopped; a kernel to be found is
+        found from at most so many of them."""
         points, following = (
-            self._recorded(array, slice(rounds)) for array in (self._points, self._following)
+            self._recorded(array, slice(self.prologue, rounds)) for array in (self._points, self._following)
         )
+        own = np.maximum(np.minimum(self.lasted, rounds) - self.prologue, 0)  # (b,)
         points = self.regressions.places(np.array(self.round.h), points)
         kept = [i for i, kept in enumerate(self.round.kept) if kept]
         steps = [[i for i in kept if self.round.h[i] == h] for h in range(self.horizon)]
         steps = [kept] if self.model.pooled else steps
         places, seen = (
-            [[run[:, columns].reshape(-1) for run in each] for columns in steps]
+            [[run[:n, columns].reshape(-1) for run, n in zip(each, own, strict=True)] for columns in steps]
             for each in (points, following)
         )
         model = self.model
@@ -121,7 +141,7 @@ class Arena:
             grid = self.world.grid
             known = candidates(model, grid, self.horizon)
             model = fitted_model(model, known, z, grid.states, next_state, most, self._options["dtype"])
-        regressions = self._empty_regressions(self.rounds, model)
+        regressions = self.empty_regressions(self.rounds, model)
         regressions.load(places, seen)
         return regressions
 
@@ -223,9 +243,13 @@ class Arena:
         """Uniformly random actions (b,1) at step h of this round's episode."""
         return self._random_actions[:, self.now, self.round.columns(h)][:, 0]
 
+    def uniform_numbers(self, name: str) -> Any:
+        """One random number for each round, of each run's stream of that name: (b,round)."""
+        return np.stack([stream(seed, name).random(self.rounds) for seed in self.seeds])
+
     def data(self) -> list[Transitions]:
         """What each run has recorded so far."""
-        rounds, size = self.played, len(self.round)
+        rounds, size = min(self.played, int(self.lasted.max())), len(self.round)
         points, following = (
             self._recorded(array, slice(rounds)).reshape(self.runs, -1)
             for array in (self._points, self._following)
@@ -236,22 +260,28 @@ class Arena:
             "episode": np.full(rounds * size, -1) if self.strategy.generative else episode.reshape(-1),
             "h": np.tile(self.round.h, rounds),
             "terminated": np.zeros(rounds * size, bool),
-            "kept": np.tile(self.round.kept, rounds),
+            "kept": np.tile(self.round.kept, rounds) & (np.arange(rounds * size) >= self.prologue * size),
         }
         for array in (*columns.values(), state, action, following):
             array.flags.writeable = False  # runs share some of them
         about = (self.world.grid, self.horizon, self.model, self.strategy)
-        return [
-            Transitions(*about, seed, **columns, state=state[b], action=action[b], next_state=following[b])
-            for b, seed in enumerate(self.seeds)
-        ]
+        found = []
+        for b, seed in enumerate(self.seeds):
+            own = {**columns, "state": state[b], "action": action[b], "next_state": following[b]}
+            own = {name: column[: self.lasted[b] * size] for name, column in own.items()}
+            if self.stopped[b]:
+                own["stopped_by"] = "accuracy"
+            found.append(Transitions(*about, seed, **own))
+        return found
 
     def _play(self) -> None:
+        if self.stopped.all():  # in the middle of a part
+            return
         self._draws = self._uniform[:, self.now][:, 0]
         self.strategy.play(self)
         self.now += 1
 
-    def _empty_regressions(self, rounds: int, model: Model | None = None) -> Regressions:
+    def empty_regressions(self, rounds: int, model: Model | None = None) -> Regressions:
         """With room for that many rounds."""
         strategy, pooled = self.strategy, self.model.pooled
         return Regressions(

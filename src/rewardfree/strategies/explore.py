@@ -15,7 +15,7 @@ from rewardfree.progress import progress as shown
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.limits import Limits
-from rewardfree.strategies.round import Strategy, shares_points
+from rewardfree.strategies.round import Strategy, prologue_of, shares_points
 from rewardfree.strategies.scout import Scout
 from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.world import World
@@ -41,17 +41,17 @@ def explore(
 ) -> Any:
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
-    Without a `model` it is `default_model(world)`, without a `strategy` `Scout()`. `samples_per_step` counts
-    rounds, each of which leaves a sample for every step it reaches, `transitions` kept samples of a pooled
-    model, `steps` all of them, a query being one. A continuous world also takes `seconds` and a target
-    `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the same total. `device`,
-    `dtype` and `posterior` are for finite worlds.
+    Without a `model` it is `default_model(world, strategy)`, without a `strategy` `Scout()`.
+    `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
+    kept samples of a pooled model, `steps` all of them, a query being one. A continuous world also takes
+    `seconds` and a target `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the
+    same total. `device`, `dtype` and `posterior` are for finite worlds.
     """
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
     }  # fmt: skip
-    model = default_model(world) if model is None else model
     strategy = Scout() if strategy is None else strategy
+    model = default_model(world, strategy) if model is None else model
     if isinstance(world, World):
         if device != "cpu" or dtype is not None or posterior is not None:
             raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
@@ -66,12 +66,15 @@ def explore(
     return data
 
 
-def default_model(world: FiniteWorld | World) -> Model:
+def default_model(world: FiniteWorld | World, strategy: Any = None) -> Model:
     """The model to use where nothing better is known: a kernel from the data, one regression, centred.
 
     It takes dynamics that are the same at every step; a finite world that says otherwise gets a timed model,
-    in which the step is a coordinate.
+    in which the step is a coordinate. A strategy may have a usual model of its own.
     """
+    if hasattr(strategy, "usual_model"):
+        usual: Model = strategy.usual_model()
+        return usual
     timed = isinstance(world, FiniteWorld) and not world.stationary
     return Model(AutoKernel(), pooled=True, centred=True, timed=timed)
 
@@ -90,6 +93,11 @@ def _journey(
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
     if model.timed:
         raise ValueError("timed=True is for finite worlds: on real states dynamics must not change with h")
+    if callable(getattr(strategy, "play", None)) and not hasattr(strategy, "travel"):
+        raise ValueError(
+            f"{type(strategy).__name__} is for finite worlds, rf.FiniteWorld: "
+            f"on a continuous one use a strategy such as Scout(), got {world!r:.100}"
+        )
     if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
     if not isinstance(strategy, Scout) and getattr(strategy, "ties", "lowest") != "lowest":
@@ -143,16 +151,19 @@ def explore_many(
     Run by run the data are those of `explore` with that seed, whatever the batch and the device.
     """
     check_world(world)
-    model = default_model(world) if model is None else model
     strategy = Scout() if strategy is None else strategy
+    model = default_model(world, strategy) if model is None else model
     check_parts(world, model, strategy)
     if posterior is not None and (dtype is not None or device != "cpu"):
         raise ValueError(
             "posterior= builds its own arrays: dtype= and device= are for the default, a lattice"
         )
+    if posterior is not None and hasattr(strategy, "lattice"):
+        raise ValueError(f"{type(strategy).__name__} has posteriors of its own: leave posterior= out")
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
+    strategy = within(budget, world, strategy)
     rounds = rounds_for(budget, world, strategy)
     seeds = as_seeds(seeds)
     options = {"device": device, "dtype": dtype, "posterior": posterior}
@@ -160,7 +171,8 @@ def explore_many(
     arenas = (Arena(world, model, strategy, some, rounds, **options) for some in batches)
     runs: list[Transitions] = []
     for arena in played(arenas, len(batches), progress):
-        runs += [data.cut(budget) for data in arena.data()]
+        ended = zip(arena.data(), arena.stopped, strict=True)
+        runs += [data if done else data.cut(budget) for data, done in ended]
     return runs
 
 
@@ -170,6 +182,8 @@ def check_parts(world: Any, model: Any, strategy: Any) -> None:
     check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
         raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")
+    if hasattr(strategy, "check_model"):
+        strategy.check_model(model)
 
 
 def as_seeds(seeds: Any) -> list[int]:
@@ -184,12 +198,18 @@ def played(arenas: Iterable[Arena], total: int, progress: bool | None) -> Iterat
     """Arenas, `total` of them, each when it has played all its rounds."""
     fractions = ((i + part, arena) for i, arena in enumerate(arenas) for part in arena.play())
     for _, arena in shown(fractions, total, progress):
-        if arena.played == arena.rounds:
+        if arena.over:
             yield arena
 
 
+def within(budget: Budget, world: FiniteWorld, strategy: Any) -> Any:
+    """A strategy with what it leaves to the budget filled in."""
+    return strategy.within(budget, world) if hasattr(strategy, "within") else strategy
+
+
 def rounds_for(budget: Budget, world: FiniteWorld, strategy: Strategy) -> int:
-    """How many whole rounds reach the budget."""
+    """How many whole rounds reach the budget; kept samples come after the prologue, if there is one."""
+    prologue = prologue_of(strategy, world.grid, world.horizon)
     whole = strategy.round(world.horizon)
     if budget.unit == "episodes" and strategy.generative:
         raise ValueError(f"{strategy!r} has no episodes: use steps=, each query being one")
@@ -199,7 +219,15 @@ def rounds_for(budget: Budget, world: FiniteWorld, strategy: Strategy) -> int:
         "episodes": whole.episodes,
         "steps": len(whole),
     }[budget.unit]
-    return -(-budget.size // per_round)
+    rounds = -(-budget.size // per_round)
+    if budget.unit in ("samples_per_step", "transitions"):
+        return prologue + rounds
+    if rounds <= prologue:
+        raise ValueError(
+            f"{budget.unit} must exceed the {prologue * per_round} of a first phase of which {strategy!r} "
+            f"keeps nothing, got {budget.size}"
+        )
+    return rounds
 
 
 def in_batches(
@@ -221,5 +249,7 @@ def in_batches(
         each += 8 * s * s * a * (world.horizon if model.timed else 1)  # the estimated law
     if shares_points(strategy):
         each = 8 * s * a  # a prediction; the one posterior is shared
+    if hasattr(strategy, "bytes_per_run"):
+        each = strategy.bytes_per_run(world.grid, world.horizon, rounds)
     size = max(1, room_for(device) // each) if batch is None else count(batch, "batch")
     return [seeds[first : first + size] for first in range(0, len(seeds), size)]

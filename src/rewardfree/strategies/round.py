@@ -12,6 +12,7 @@ import numpy as np
 from rewardfree.model import Model
 from rewardfree.posterior import Posteriors
 from rewardfree.ties import Ties
+from rewardfree.worlds.grid import Grid
 
 if TYPE_CHECKING:
     from rewardfree.strategies.arena import Arena
@@ -69,7 +70,9 @@ class Round:
 class Strategy(Protocol):
     """How to explore. A round leaves one more sample for every step.
 
-    One with posteriors of its own has a method `lattice` besides: see `lattice_of`.
+    It may have more to say: posteriors of its own (`lattice_of`), a model that suits it (`usual_model`),
+    models that it refuses (`check_model`), first rounds of which nothing is kept (`prologue_of`), options
+    that it leaves to the budget (`within`), and what a run takes to remember (`bytes_per_run`).
     """
 
     @property
@@ -98,6 +101,12 @@ def lattice_of(strategy: Any) -> Callable[..., Posteriors]:
     """What makes the posteriors of a strategy, called as `Model.lattice` is: its own, or the model's."""
     own: Callable[..., Posteriors] = getattr(strategy, "lattice", Model.lattice)
     return own
+
+
+def prologue_of(strategy: Any, grid: Grid, horizon: int) -> int:
+    """How many rounds come first of which nothing is kept."""
+    own: Callable[[Grid, int], int] = getattr(strategy, "prologue", lambda grid, horizon: 0)
+    return own(grid, horizon)
 
 
 def shares_points(strategy: Strategy) -> bool:
