@@ -62,6 +62,10 @@ class Jin(Counting):
         assert self.episodes_per_goal is not None  # `within` has set it
         return grid.shape[0] * horizon * self.episodes_per_goal
 
+    def bytes_per_run(self, grid: Grid, horizon: int, rounds: int) -> int:
+        policies = self.prologue(grid, horizon) * horizon * grid.shape[0]
+        return super().bytes_per_run(grid, horizon, rounds) + policies
+
     def round(self, horizon: int) -> Round:
         return Round.whole_episode(horizon)
 
