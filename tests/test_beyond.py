@@ -599,7 +599,7 @@ def test_one_design_of_many_runs_keeps_no_law_for_each():
     for run, (plan,) in zip(runs, together, strict=True):
         assert_same_plan(plan, textbook(run, REWARD, MEAN, model()))
     shared = Regressions(model(), a_world().grid, H, runs=5, capacity=4, same_runs=True)
-    assert shared._law is None
+    assert shared._laws == []
 
 
 def test_single_precision_gets_a_ridge_that_it_can_bear():

@@ -404,7 +404,7 @@ def test_the_law_that_is_kept_answers_as_the_regression_does(centred, timed):
     world = rf.FiniteWorld(law / law.sum(-1, keepdims=True), horizon=3)
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, centred=centred, timed=timed)
     kept, plain = (Regressions(model, world.grid, 3, runs=2, capacity=12) for _ in range(2))
-    plain._law = None
+    plain._laws = []
     values, rows = rng.normal(size=(2, 5, 3)), np.array([[0, 7], [19, 3]])
     for _ in range(4):
         z, following = rng.integers(20, size=(2, 3)), rng.integers(5, size=(2, 3))

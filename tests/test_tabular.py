@@ -14,6 +14,7 @@ import reference
 import reference_tabular as textbook
 import rewardfree as rf
 from reference_runs import small_world
+from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
@@ -102,6 +103,15 @@ def test_a_law_grows_as_it_is_counted(samples, data):
     np.testing.assert_allclose(value @ law[0], counts.mean(value[labels][None, :, None])[0, :, 0], atol=1e-12)
 
 
+def test_no_rounding_adds_up_in_a_law():
+    labels = np.random.default_rng(0).integers(0, 3, (1, 300))
+    counts, law = Counts(np.zeros((1, 1)), capacity=300), None
+    for n in range(1, 301):  # 1/49 * 49 is not 1
+        counts.append(None, [0])
+        law = counts.of_labels(labels[:, :n], 3, n - 1, before=law)
+        assert law[0, :, 0].tolist() == (np.bincount(labels[0, :n], minlength=3) / n).tolist()
+
+
 def test_designs_of_different_lengths_have_laws_of_their_own():
     counts = Counts(np.arange(2.0)[:, None], designs=2)
     counts.extend_each([[0, 1], [0, 0]])
@@ -174,6 +184,15 @@ def test_a_run_of_jin_is_the_textbooks():
     data = rf.explore(w, strategy=rf.Jin(6, DELTA, 0.05), episodes=90, seed=5)
     assert [(*row, kept) for row, kept in zip(rows(data), data.kept.tolist(), strict=True)] == expected
     assert data.kept.sum() == 3 * (90 - 54) and data.stopped_by == "episodes"
+
+
+def test_every_goal_has_its_share_of_delta():
+    """L = log(5 S A H T/(delta/(SH))), T = H episodes_per_goal steps."""
+    arena = Arena(world(4, 2, 3), rf.Jin.usual_model(), rf.Jin(6, 0.05), [0], 72)
+    for _ in arena.play():
+        pass
+    assert arena.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
+    assert (arena.notes["learner"].last, arena.notes["learner"].goal) == (2, 3)
 
 
 @pytest.mark.parametrize("log_term", [0.001, 3.0])  # the small one is below the cap of the last term
@@ -300,6 +319,17 @@ def test_a_run_does_not_depend_on_its_batch(strategy):
 
 
 @certified
+def test_nothing_after_a_stop_belongs_to_a_run(strategy):
+    arena = Arena(world(start=None), strategy.usual_model(), strategy, range(4), 5000)
+    assert list(arena.play())[-1] == 1.0
+    assert arena.stopped.all() and len(set(arena.lasted)) > 1
+    assert int(arena.now[0]) == arena.lasted.max() + 1  # a part of 250 rounds is not played to its end
+    known = arena.after(5000)
+    for h in range(3):
+        assert known.visits(h).sum(axis=1).tolist() == arena.lasted.tolist()
+
+
+@certified
 def test_a_stop_ends_the_same_exploration_earlier(strategy):
     w = world()
     eager = type(strategy)(2.0 * strategy.epsilon, DELTA, strategy.bonus_scale)
@@ -391,9 +421,10 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     strategy = getattr(rf, kind)(**{name: float(value) for name, value in values.items()})
     model = rf.Model(rf.Matern(1.5, 0.1), ridge=0.5)
     planners = {"Mean": rf.Mean(), "Optimistic": rf.Optimistic(0.1)}
+    runs = [rf.explore(w, model, strategy, samples_per_step=150, seed=seed) for seed in range(3)]
     stops = 0
     for record in records:
-        data = rf.explore(w, model, strategy, samples_per_step=150, seed=record.seed)
+        data = runs[record.seed]
         n = min(record.samples, data.samples[0])
         stops += n < record.samples
         plan = rf.plan(data.first(int(n)), reward, planners[record.planner])
@@ -489,6 +520,8 @@ def test_what_means_nothing_to_counts_is_refused(strategy):
             rf.explore(world(), model, strategy, steps=300)
     with pytest.raises(ValueError, match=f"{name} has posteriors of its own: leave posterior= out"):
         rf.explore(world(), strategy=strategy, steps=300, posterior=lambda model: model.design())
+    with pytest.raises(ValueError, match="measured of the model's own posteriors"):
+        errors_of_run(world(), np.eye(3, 2), strategy.usual_model(), strategy, 20)
     with pytest.raises(ValueError, match="device"):
         rf.explore(world(), strategy=strategy, steps=300, device="cuda")
 

@@ -33,7 +33,7 @@ class Transitions(Record):
     next_state: Any  # (t,) int
     terminated: Any  # (t,) bool
     kept: Any  # (t,) bool
-    stopped_by: str = "budget"  # which one: a unit of `explore`
+    stopped_by: str = "budget"  # which one: a unit of `explore`; "accuracy": the strategy's own rule
 
     def points(self, rows: Any, timed: bool = False) -> Any:
         """z = s * |A| + a of some of the steps; `timed`, h * |S| * |A| + z: see `Model`."""
