@@ -4,7 +4,20 @@ from rewardfree.posterior.backend import room_for
 from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.lattice import Lattice
+from rewardfree.posterior.partition import Partition
+from rewardfree.posterior.partitions import Partitions
 from rewardfree.posterior.prefix import Prefixes
-from rewardfree.posterior.protocol import Posterior, Posteriors
+from rewardfree.posterior.protocol import Posterior, Posteriors, Weighted
 
-__all__ = ["Bundle", "Design", "Lattice", "Posterior", "Posteriors", "Prefixes", "room_for"]
+__all__ = [
+    "Bundle",
+    "Design",
+    "Lattice",
+    "Partition",
+    "Partitions",
+    "Posterior",
+    "Posteriors",
+    "Prefixes",
+    "Weighted",
+    "room_for",
+]
