@@ -1,4 +1,4 @@
-"""A partition by the textbook: every cell from scratch, by walking through all samples one after the other."""
+"""A partition by the textbook: every cell from scratch, one sample after the other."""
 
 import numpy as np
 

@@ -40,7 +40,7 @@ from rewardfree.planning import (
     plan_many,
     plan_runs,
 )
-from rewardfree.posterior import Design, Lattice, Posterior
+from rewardfree.posterior import Design, Lattice, Partition, PolynomialFeatures, Posterior
 from rewardfree.presets import Preset
 from rewardfree.strategies import (
     Generative,
@@ -102,8 +102,10 @@ __all__ = [
     "Observation",
     "Online",
     "Optimistic",
+    "Partition",
     "Pessimistic",
     "Plan",
+    "PolynomialFeatures",
     "Posterior",
     "Preset",
     "Product",

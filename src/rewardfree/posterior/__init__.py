@@ -3,7 +3,9 @@
 from rewardfree.posterior.backend import room_for
 from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.design import Design
+from rewardfree.posterior.features import FeatureDesign, FeatureLattice
 from rewardfree.posterior.lattice import Lattice
+from rewardfree.posterior.maps import PolynomialFeatures
 from rewardfree.posterior.partition import Partition
 from rewardfree.posterior.partitions import Partitions
 from rewardfree.posterior.prefix import Prefixes
@@ -12,9 +14,12 @@ from rewardfree.posterior.protocol import Posterior, Posteriors, Weighted
 __all__ = [
     "Bundle",
     "Design",
+    "FeatureDesign",
+    "FeatureLattice",
     "Lattice",
     "Partition",
     "Partitions",
+    "PolynomialFeatures",
     "Posterior",
     "Posteriors",
     "Prefixes",

@@ -1,4 +1,4 @@
-"""What callers of many posteriors on one finite set may name and hand in: checked once, for all kinds of them."""
+"""What callers of many posteriors on one finite set may name and hand in, checked."""
 
 from __future__ import annotations
 

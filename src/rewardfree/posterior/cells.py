@@ -17,7 +17,7 @@ import numpy as np
 
 from rewardfree.arrays import positive
 
-#: A cell is halved at most so often: below that, coordinates have no digits left that could tell halves apart.
+#: A cell is halved at most so often: coordinates have no digits left that could tell further halves apart.
 LEVELS = 50
 
 #: A level and a corner in units of the side 2^-level: which of the level's cells it is.
@@ -65,7 +65,7 @@ class Cells:
         return iter(self._cells.values())
 
     def add(self, address: Any) -> tuple[Cell, list[Cell] | None]:
-        """One more sample: the cell that it fell in, and if that had to be split what has samples there now."""
+        """One more sample: the cell that it fell in and, if that had to be split, what has samples there now."""
         own = tuple(int(each) for each in address)
         place = (0, (0,) * len(own))
         while place in self._split:

@@ -1,8 +1,8 @@
 """Many adaptive partitions of one finite candidate set at once.
 
-With the candidates in an order in which those of a cell lie side by side, a sample's row of L (see lattice.py)
-is zero but for the window of its cell. On NumPy each cell is visited by itself: O(n_cell |cell|) a sample. On a
-device one product over all designs and candidates is faster than many small ones: there, masks cut it.
+In an order of the candidates in which those of a cell lie side by side, a sample's row of L (see lattice.py)
+is zero but for the window of its cell. On NumPy each cell is visited by itself: O(n_cell |cell|) a sample.
+On a device one product over all designs and candidates is faster than many small ones: masks cut it there.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Partitions:
 
     def _grow(self, numbers: list[int], cells: list[Cell], earlier: Any) -> None:
         """The rows of the newest sample of some designs, from earlier ones: of its cell, or of any."""
-        backend, xp, some = self._backend, self._backend.xp, Selection.of(np.array(numbers))
+        backend, some = self._backend, Selection.of(np.array(numbers))
         newest = np.array([len(self._trees[number]) - 1 for number in numbers])
         places = self._places[some.numbers, newest]
         window = self._order.window(cells[0].place) if self._by_cell else slice(0, len(self._set))

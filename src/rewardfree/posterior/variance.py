@@ -71,7 +71,10 @@ class Floor:
 
 
 def gain_of_pivots(pivots: Array, ridge: float) -> Array:
-    """1/2 logdet(I + K_n/ridge), (g,), by the diagonal of C^-1, 1/sqrt(sigma^2 + ridge), (g,n); 0: no point."""
+    """1/2 logdet(I + K_n/ridge), (g,), by the diagonal of C^-1, 1/sqrt(sigma^2 + ridge), (g,n).
+
+    A 0 there is no point.
+    """
     xp = namespace(pivots)
     used = xp.where(pivots > 0.0, pivots * math.sqrt(ridge), xp.ones_like(pivots))
     return -xp.sum(xp.log(used), axis=1)
