@@ -65,7 +65,7 @@ class Cells:
         return iter(self._cells.values())
 
     def add(self, address: Any) -> tuple[Cell, list[Cell] | None]:
-        """One more sample: the cell that it fell in and, if that had to be split, what has samples there now."""
+        """One more sample: its cell and, if that had to be split, the cells that have samples there now."""
         own = tuple(int(each) for each in address)
         place = (0, (0,) * len(own))
         while place in self._split:

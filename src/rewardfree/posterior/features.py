@@ -1,4 +1,4 @@
-"""Ridge regression in the space of d features (Wang et al. 2020): the posterior of the kernel phi(z)^T phi(z').
+"""Ridge regression in the space of d features (Wang et al. 2020): that of the kernel phi(z)^T phi(z').
 
 With A = ridge I + sum_i phi_i phi_i^T and W the inverse of its Cholesky factor, the mean is
 phi(q)^T A^-1 sum_i phi_i y_i and sigma(q)^2 = ridge phi(q)^T A^-1 phi(q) = ridge |W phi(q)|^2.
@@ -100,7 +100,7 @@ class FeatureDesign:
 
 
 class FeatureLattice:
-    """g such designs over one candidate set Z with features (m,d), see `Lattice`: O(d^2 |Z|) for all sigmas."""
+    """g such designs over one candidate set Z of features (m,d), see `Lattice`; sigma costs O(d^2 |Z|)."""
 
     def __init__(
         self,

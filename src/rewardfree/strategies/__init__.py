@@ -1,11 +1,14 @@
 """How to choose where to look next."""
 
+from rewardfree.strategies.analogues import KernelRFExpress, KernelRFUCRL, MeanEmbedding
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.episodic import GreedyMaxVariance, Qiu, Uniform
 from rewardfree.strategies.explore import default_model, explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
 from rewardfree.strategies.journey import WorldFailed
+from rewardfree.strategies.linear import LinearRewardFree, linear_beta
 from rewardfree.strategies.online import Online
+from rewardfree.strategies.partitioned import Partitioned
 from rewardfree.strategies.round import Strategy
 from rewardfree.strategies.scout import Scout
 
@@ -13,7 +16,12 @@ __all__ = [
     "Arena",
     "Generative",
     "GreedyMaxVariance",
+    "KernelRFExpress",
+    "KernelRFUCRL",
+    "LinearRewardFree",
+    "MeanEmbedding",
     "Online",
+    "Partitioned",
     "Qiu",
     "Scout",
     "Strategy",
@@ -23,6 +31,7 @@ __all__ = [
     "default_model",
     "explore",
     "explore_many",
+    "linear_beta",
     "query_plan",
     "uncertainty_path",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rewardfree.dynamics.observed import Designer
 from rewardfree.model import Model
 from rewardfree.posterior import Posteriors
 from rewardfree.ties import Ties
@@ -69,7 +70,8 @@ class Round:
 class Strategy(Protocol):
     """How to explore. A round leaves one more sample for every step.
 
-    One with posteriors of its own has a method `lattice` besides: see `lattice_of`.
+    One with posteriors of its own has methods `lattice` and `design` besides: see `lattice_of` and
+    `designer`. One that does not take every model has `check_model(model)`, which refuses.
     """
 
     @property
@@ -98,6 +100,18 @@ def lattice_of(strategy: Any) -> Callable[..., Posteriors]:
     """What makes the posteriors of a strategy, called as `Model.lattice` is: its own, or the model's."""
     own: Callable[..., Posteriors] = getattr(strategy, "lattice", Model.lattice)
     return own
+
+
+def designer(strategy: Any) -> Designer | None:
+    """A strategy that has posteriors of its own on real states; None: the model's will do."""
+    return strategy if callable(getattr(strategy, "design", None)) else None
+
+
+def check_model(strategy: Any, model: Model) -> None:
+    """Refuse a model that the strategy does not take."""
+    refuse = getattr(strategy, "check_model", None)
+    if refuse is not None:
+        refuse(model)
 
 
 def shares_points(strategy: Strategy) -> bool:
