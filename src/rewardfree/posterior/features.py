@@ -224,7 +224,7 @@ class FeatureLattice:
     def _features_at(self, queries: Array | None) -> Array:
         """phi at all of Z (d,m), or at candidates (g,m): (g,d,m)."""
         if queries is None:
-            return self._across[None, :, :]
+            return self._across
         return self._backend.xp.permute_dims(self._backend.take(self._features, queries), (0, 2, 1))
 
     def _reserve(self, need: int) -> None:
