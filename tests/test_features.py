@@ -77,7 +77,7 @@ def test_a_feature_lattice_is_the_kernel_form(features, ridge, backend):
                 posteriors.append([2, 0], added[:2, 0])
             else:
                 posteriors.append(None, added[:, 0])
-        for designs in (None, slice(1, 3), [2, 0]):
+        for designs in ([2, 0], slice(1, 3), None):
             n = ours.length(designs)
             assert n == kernel.length(designs)
             y = rng.standard_normal((3 if designs is None else 2, n, 2))

@@ -439,11 +439,21 @@ def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_p
     equal(rf.explore(Puck(), model, strategy, steps=80, resume=half), data)
 
 
-def test_a_partition_of_real_states_is_that_of_their_bounds():
-    data = rf.explore(Puck(), POOLED, rf.Partitioned(0.3), steps=80)
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_partition_of_real_states_is_that_of_their_bounds(drop):
+    strategy = rf.Partitioned(0.3, alpha=1.0, drop=drop)
+    data = rf.explore(Puck(), POOLED, strategy, steps=80)
     (design,) = rf.plan(data, "-x**2", rf.Mean()).recursion.observed.designs
-    unit = on_the_unit_cube(data.state, data.action)
-    _, inside = reference_partition.grown(unit, 3.0, drop=False)
+    _, inside = reference_partition.grown(on_the_unit_cube(data.state, data.action), 1.0, drop)
+    assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
+
+
+def test_a_partition_of_labels_is_that_of_their_coordinates():
+    data = journey(rf.Partitioned(0.3, alpha=1.0), POOLED)
+    (design,) = rf.plan(data, "s", rf.Mean(clip="range")).recursion.observed.designs
+    grid = small_world(irregular=True).grid.points
+    unit = reference_partition.unit(grid[data.state * 5 + data.action], grid.min(axis=0), grid.max(axis=0))
+    _, inside = reference_partition.grown(unit, 1.0, drop=False)
     assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
 
 
