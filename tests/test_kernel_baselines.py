@@ -1,6 +1,7 @@
 """Baselines with posteriors of their own, and kernel analogues of tabular ones, against textbook loops."""
 
 import math
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,8 @@ import reference_partition
 import reference_runs
 import rewardfree as rf
 from reference_runs import Run, recorded, small_world
+from rewardfree.experiments.coverage import errors_of_run
+from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, Partitions
 from rewardfree.worlds.enumerated import Enumerated
@@ -340,6 +343,24 @@ def test_a_sweep_is_explore_plan_and_gap(tmp_path):
             assert math.isclose(found[name, 1, size], gap.max, abs_tol=1e-11)
 
 
+@pytest.mark.parametrize("strategy", [{"type": "Partitioned"}, {"type": "LinearRewardFree"}], ids=str)
+def test_a_report_can_look_at_their_runs(strategy):
+    """The maps of a run at its checkpoints are those of runs that stop there."""
+    options = (
+        {"features": {"type": "PolynomialFeatures", "degree": 2}} if "Linear" in strategy["type"] else {}
+    )
+    table = tomllib.loads(TOML) | {"strategies": [strategy | options | {"beta": 0.1}], "runs": 1}
+    unit = Sweep.of(table).units[-1]
+    found = looked_at(unit)
+    world, reward = rf.corridor_world(states=8, actions=5)
+    own = rf.Partitioned(0.1) if "Part" in strategy["type"] else rf.LinearRewardFree(FEATURES, 0.1)
+    data = rf.explore(world, rf.Model(rf.Matern(1.5, 0.2), ridge=0.5), own, samples_per_step=9, seed=0)
+    for i, size in enumerate((2, 9)):
+        plan = rf.plan(data.first(size), reward, rf.Mean())
+        np.testing.assert_allclose(found["value"][i], plan.values, rtol=0, atol=1e-6)  # kept in float32
+    assert found["sigma"].shape == (2, 3, 8, 5)
+
+
 def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
     """With a number for alpha; the partition of a timed model has the step as an axis."""
     auto = rf.Model(rf.AutoKernel(), pooled=True)
@@ -534,6 +555,11 @@ def test_a_partition_needs_bounds_before_the_first_step():
 
     with pytest.raises(ValueError, match="needs bounds, and x has none"):
         rf.explore(Open(), rf.Model(rf.AutoKernel(), pooled=True), rf.Partitioned(0.1, alpha=3.0), steps=5)
+
+
+def test_coverage_refuses_posteriors_that_it_does_not_know():
+    with pytest.raises(ValueError, match="errors are measured of the model's own posteriors"):
+        errors_of_run(small_world(), REWARD, MODEL, rf.Partitioned(0.1), 4)
 
 
 def test_what_a_strategy_brings():

@@ -45,6 +45,10 @@ def errors_of_run(
     """Explore, plan with the mean, and compare every estimate that the plan used with the truth."""
     if model.timed:
         raise ValueError("errors are measured step by step, or pooled: timed=True is neither")
+    if hasattr(strategy, "lattice"):
+        raise ValueError(
+            f"errors are measured of the model's own posteriors, which {strategy!r} does not use"
+        )
     arena = Arena(world, model, strategy, [seed], count(samples_per_step, "samples_per_step"))
     for _ in arena.play():
         pass

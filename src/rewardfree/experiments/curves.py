@@ -82,7 +82,7 @@ def learning_curves(
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
             law = arena.regressions.exact(world.P)
-            earlier = _earlier(arena, checkpoints, at)
+            earlier = known_at(arena, checkpoints, at)
             for name, planner in planners.items():
                 values = [
                     _first_values(known, law, tables[name], planner, n, arena.seeds) for known, n in earlier
@@ -112,10 +112,10 @@ def _checkpoints(unit: str, sizes: Any) -> list[int]:
     return found
 
 
-def _earlier(
+def known_at(
     arena: Arena, checkpoints: Sequence[int], rounds: Sequence[int]
 ) -> list[tuple[Regressions, int]]:
-    """What was known at the checkpoints, and how many of them are side by side."""
+    """What was known at the checkpoints, after so many rounds, and how many of them are side by side."""
     last = arena.settled()
     if isinstance(last.posteriors, Lattice):
         return [(last.as_of(checkpoints), len(checkpoints))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from rewardfree.budget import Budget
+from rewardfree.experiments.curves import known_at
 from rewardfree.experiments.naming import build
 from rewardfree.experiments.running import finished_units
 from rewardfree.experiments.unit import Unit, made_world
 from rewardfree.files import read_arrays, write_arrays
 from rewardfree.planning import backward, reward_tables
+from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.explore import rounds_for
 from rewardfree.threads import one_blas_thread
@@ -66,17 +68,20 @@ def looked_at(unit: Unit, allow_imports: bool = False) -> dict[str, Any]:
     named = dict(unit.planners)
     planner = build("planner", json.loads(named.get("optimistic", unit.planners[0][1])), allow_imports)
     H, (s, a) = world.horizon, world.grid.shape
-    rounds = rounds_for(Budget(unit.budget, unit.checkpoints[-1]), world, strategy)
+    at = [rounds_for(Budget(unit.budget, n), world, strategy) for n in unit.checkpoints]
     steps = sorted({0, H // 2, H - 1})
     with one_blas_thread():
-        arena = Arena(world, model, strategy, unit.seeds[:1], rounds)
+        arena = Arena(world, model, strategy, unit.seeds[:1], at[-1])
         for _ in arena.play():
             pass
-        known = arena.settled().as_of(unit.checkpoints)
         table = reward_tables([reward], world.grid, H, planner)
-        every = np.broadcast_to(table, (len(unit.checkpoints), *table.shape[1:]))
-        actions, values = backward(lambda h: known, every, planner, H, unit.seeds[:1])
-        sigma = np.stack([known.std(h)[0].reshape(-1, s, a) for h in steps], axis=1)  # (n,steps,s,a)
+        seen = []  # actions and values (n,h,s), sigma (n,steps,s,a)
+        for known, n in known_at(arena, unit.checkpoints, at):
+            every = np.broadcast_to(table, (n, *table.shape[1:]))
+            actions, values = backward(_always(known), every, planner, H, unit.seeds[:1])
+            sigma = np.stack([known.std(h)[0].reshape(-1, s, a) for h in steps], axis=1)
+            seen.append((actions[0], values[0], sigma))
+        actions, values, sigma = (np.concatenate(parts) for parts in zip(*seen, strict=True))
     (data,) = arena.data()
     designs = data.designs()
     rows = [designs[0 if model.pooled else h] for h in steps]
@@ -94,9 +99,14 @@ def looked_at(unit: Unit, allow_imports: bool = False) -> dict[str, Any]:
         "sigma": sigma.astype(np.float32),
         "state": np.stack([world.states[data.state[each[:most]], 0] for each in rows]),
         "action": np.stack([world.actions[data.action[each[:most]], 0] for each in rows]),
-        "value": values[0].astype(np.float32),  # (n,h,s)
-        "policy": world.actions[actions[0], 0],
+        "value": values.astype(np.float32),  # (n,h,s)
+        "policy": world.actions[actions, 0],
     }
+
+
+def _always(known: Regressions) -> Callable[[int], Regressions]:
+    """The same regressions for every step."""
+    return lambda h: known
 
 
 def make_portraits(
