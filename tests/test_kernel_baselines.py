@@ -68,8 +68,7 @@ class PartitionRun(Run):
         return self._predictions(h, value)[0].reshape(self.states, self.actions)
 
 
-@pytest.mark.parametrize("start", [2, None])
-@pytest.mark.parametrize("model", [MODEL, POOLED], ids=["per step", "pooled"])
+@pytest.mark.parametrize(("model", "start"), [(MODEL, 2), (POOLED, None)], ids=["per step", "pooled"])
 @pytest.mark.parametrize("strategy", PARTITIONED, ids=repr)
 def test_partitioned_is_the_textbooks(strategy, model, start):
     world = small_world(irregular=True, start=start)
