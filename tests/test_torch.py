@@ -276,6 +276,11 @@ STRATEGIES = [
     rf.Uniform(),
     rf.Scout(),
     rf.Scout("information"),
+    rf.Partitioned(0.1, alpha=1.0),
+    rf.Partitioned(0.1, drop=True),
+    rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1),
+    rf.KernelRFUCRL(0.5),
+    rf.KernelRFExpress(0.5),
 ]
 SHAPES = [{}, {"pooled": True}, {"centred": True}, {"pooled": True, "centred": True, "timed": True}]
 
@@ -283,10 +288,10 @@ SHAPES = [{}, {"pooled": True}, {"centred": True}, {"pooled": True, "centred": T
 class OnTorch(rf.Model):
     """A model whose lattices are torch's, also on the CPU, where a device alone would mean NumPy."""
 
-    def lattice(self, candidates, device=None, **options):
+    def posterior(self, kind, candidates, device=None, **options):
         import torch
 
-        return super().lattice(torch.tensor(np.array(candidates), device=self.where), **options)
+        return super().posterior(kind, torch.tensor(np.array(candidates), device=self.where), **options)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

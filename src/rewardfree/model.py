@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive
 from rewardfree.autokernel import AutoKernel
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior import Design, Lattice
 from rewardfree.tables import tabled
+
+P = TypeVar("P")
 
 
 @tabled
@@ -62,11 +65,15 @@ class Model:
 
     def design(self, **options: Any) -> Design:
         """An empty posterior for points anywhere; options as for `Design`."""
-        return Design(self.fixed, ridge=self._ridge, **options)
+        return self.posterior(Design, **options)
 
     def lattice(self, candidates: Array, **options: Any) -> Lattice:
         """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
-        return Lattice(self.fixed, candidates, ridge=self._ridge, **options)
+        return self.posterior(Lattice, candidates, **options)
+
+    def posterior(self, kind: Callable[..., P], *candidates: Array, **options: Any) -> P:
+        """Another kind of these: kind(kernel, ridge=, ...), on a finite set kind(kernel, candidates, ...)."""
+        return kind(self.fixed, *candidates, ridge=self._ridge, **options)
 
     def centre(self, values: Array) -> Array:
         """The c of [PV] = c + [P(V - c)] for values (...,s): their midrange if centred, else 0; (...)."""

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rewardfree.data import Fitted
-from rewardfree.model import midrange
-from rewardfree.posterior import Design
+from rewardfree.model import Model, midrange
+from rewardfree.posterior import Weighted
 from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.scaling import feature_bounds
 from rewardfree.worlds.spaces import Spaces
+
+
+class Designer(Protocol):
+    """Who makes posteriors for points of a box [low, high] (f,), as the kernel sees them."""
+
+    def design(self, model: Model, low: Any, high: Any) -> Weighted: ...
 
 
 class Observed:
     """A design for each step, or one for all if the model is pooled, and the next states at its points."""
 
-    def __init__(self, spaces: Spaces, fitted: Fitted, horizon: int, actions: Any) -> None:
+    def __init__(
+        self, spaces: Spaces, fitted: Fitted, horizon: int, actions: Any, designer: Designer | None = None
+    ) -> None:
         self.spaces, self.fitted, self.horizon, self.actions = spaces, fitted, horizon, actions
+        self.designer = designer
         steps = fitted.model.regressions(horizon)
-        self.designs: list[Design] = [fitted.model.design() for _ in range(steps)]
+        self.designs: list[Weighted] = [self._design() for _ in range(steps)]
         self._rows: list[list[tuple[Any, Any, Any, bool]]] = [[] for _ in range(steps)]
         self._cross: tuple[Any, Any, Any] | None = None
 
@@ -56,19 +66,25 @@ class Observed:
         return len(self.designs[self.step(h)])
 
     def at_following(self, h: int, later: int) -> tuple[Any, Any, Any]:
-        """k between every action at the next states of step h and the points of step `later`, (a*n,n'); sigma
-        there, (a,n); and which of these next states are ends, (n,)."""
+        """The basis of step `later` at every action at the next states of step h, (a*n,p); sigma there,
+        (a,n); and which of these next states are ends, (n,)."""
         if self._cross is not None:
             return self._cross
         _, _, following, ended = self.seen(h)
         states, actions = self.spaces.every_pair(following, self.actions)
         points, design = self.points(states, actions), self.designs[self.step(later)]
         shape = (len(self.actions), len(following))
-        cross = self.fitted.model.fixed.between(points, design.points) if len(design) else None
+        cross = design.basis(points) if len(design) else None
         found = cross, design.std(points).reshape(shape), ended
         if len(self.designs) == 1:  # the same at every step
             self._cross = found
         return found
+
+    def _design(self) -> Weighted:
+        if self.designer is None:
+            return self.fitted.model.design()
+        low, high = map(self.fitted.scaling, feature_bounds(self.spaces))
+        return self.designer.design(self.fitted.model, low, high)
 
 
 class Recursion:
@@ -103,8 +119,7 @@ class Recursion:
         weights, centre = self.learnt(h)
         if weights is not None:
             with one_blas_thread():
-                cross = observed.fitted.model.fixed.between(points, design.points)
-                mean = (cross @ weights + centre).reshape(shape)
+                mean = (design.basis(points) @ weights + centre).reshape(shape)
         return self._clipped(h, mean, design.std(points).reshape(shape), states, actions)
 
     def value(self, h: int, state: Any) -> Any:

@@ -9,14 +9,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import rewardfree.model
-from rewardfree import kernels, planning, strategies, worlds
+from rewardfree import kernels, planning, posterior, strategies, worlds
 
 #: What may stand behind `type` without a module: constructors that take keywords.
 _NAMES = {
     "kernel": (kernels, "SquaredExponential Matern NeuralTangent Linear Delta Sum Product Scaled"),
     "world": (worlds, "rkhs_world sharpened_world corridor_world"),
     "model": (rewardfree.model, "Model"),
-    "strategy": (strategies, "Generative Online Qiu GreedyMaxVariance Uniform Jin RFUCRL RFExpress"),
+    "strategy": (
+        strategies,
+        "Generative Online Qiu GreedyMaxVariance Uniform Scout Partitioned LinearRewardFree KernelRFUCRL "
+        "KernelRFExpress MeanEmbedding Jin RFUCRL RFExpress",
+    ),
+    "features": (posterior, "PolynomialFeatures"),
     "planner": (planning, "Optimistic Mean Pessimistic"),
 }
 KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
@@ -42,7 +47,7 @@ def check(kind: str, table: Any, allow_imports: bool = False) -> None:
 
 
 def build(kind: str, table: Any, allow_imports: bool = False) -> Any:
-    """The object that a table describes; tables within it are kernels."""
+    """The object that a table describes; tables within it are kernels, or what their name says."""
     options = _options(kind, table, allow_imports)
     maker = _maker(kind, table["type"], allow_imports)
     try:
@@ -52,12 +57,14 @@ def build(kind: str, table: Any, allow_imports: bool = False) -> Any:
 
 
 def _options(kind: str, table: Any, allow_imports: bool) -> dict[str, Any]:
-    """What a table says beside its type, with kernels built."""
+    """What a table says beside its type, with the tables in it built."""
     if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
         example = f'{{type = "{next(iter(KNOWN[kind]))}"}}'
         raise ValueError(f"a {kind} must be a table with a type, such as {example}, got {table!r}")
     return {
-        name: build("kernel", value, allow_imports) if isinstance(value, Mapping) else _plain(value)
+        name: build(name if name in KNOWN else "kernel", value, allow_imports)
+        if isinstance(value, Mapping)
+        else _plain(value)
         for name, value in table.items()
         if name != "type"
     }

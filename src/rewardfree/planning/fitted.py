@@ -17,6 +17,7 @@ from rewardfree.model import Model
 from rewardfree.planning.acting import Acting
 from rewardfree.planning.finite import Planner
 from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.strategies.round import designer
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
 from rewardfree.worlds.spaces import Spaces
@@ -67,7 +68,8 @@ def fitted_plans(
     discount: float,
     terminated: Any,
 ) -> list[FittedPlan]:
-    """Alg 1 with that planner's bonus, for each reward, from one factorisation.
+    """Alg 1 with that planner's bonus, for each reward, from one factorisation: that of the model, or
+    without one that which the strategy explored with.
 
     Values are clipped to [0, H] if all rewards met lie in [0, 1], as in the paper, else, or with
     `clip="range"`, to what the steps to go can give. A reward of the next state is regressed with V.
@@ -117,7 +119,8 @@ def _observed(data: Experience, model: Model | None, horizon: int, terminated: A
     if fitted is None:
         rows = np.flatnonzero(data.kept)
         fitted = fitted_to(data.spaces, own, data.state[rows], data.action[rows], data.next_state[rows])
-    observed = Observed(data.spaces, fitted, horizon, data.spaces.action.candidates(ACTIONS))
+    maker = designer(data.strategy) if model is None else None
+    observed = Observed(data.spaces, fitted, horizon, data.spaces.action.candidates(ACTIONS), maker)
     ended = data.terminated
     if terminated is not None:
         ended = GivenEndings(data.spaces.state, *ends_of(terminated, data.spaces))(data.next_state)

@@ -15,6 +15,7 @@ from rewardfree.planning.dynamics import SIDES, DynamicsPlanner
 from rewardfree.planning.finite import Planner
 from rewardfree.planning.fitted import fitted_plans
 from rewardfree.rewards import RewardFunction
+from rewardfree.strategies.round import designer
 
 
 def plan(
@@ -104,7 +105,12 @@ def plan_many(
 
 
 def default_planner(data: Experience, model: Model | None = None) -> DynamicsPlanner | Planner:
-    """`DynamicsPlanner()` for up to four real variables and one model for all steps, else the mean."""
+    """`DynamicsPlanner()` for up to four real variables and one model for all steps, else the mean.
+
+    The mean also for data of a strategy with posteriors of its own, which are for regressions of V.
+    """
+    if model is None and designer(data.strategy) is not None:
+        return finite.default_planner()
     own = model or data.model
     if data.is_box and data.spaces.state.size in SIDES and own.pooled:
         return DynamicsPlanner()

@@ -167,6 +167,7 @@ def write_fitted_plan(path: str | os.PathLike[str], plan: FittedPlan) -> None:
             arrays[f"weights{h}"] = weights
     about = {name: getattr(plan, name) for name in _ABOUT} | {
         "model": observed.fitted.model,
+        "designer": observed.designer,
         "discount": recursion.discount,
         "reward": plan.reward.text,
     }
@@ -176,7 +177,7 @@ def write_fitted_plan(path: str | os.PathLike[str], plan: FittedPlan) -> None:
 def _fitted_plan(arrays: dict[str, Any], about: dict[str, Any]) -> FittedPlan:
     spaces, horizon = about["spaces"], about["horizon"]
     fitted = Fitted(about["model"], Scaling(arrays["centre"], arrays["scale"]))
-    observed = Observed(spaces, fitted, horizon, arrays["actions"])
+    observed = Observed(spaces, fitted, horizon, arrays["actions"], about.get("designer"))
     for h in range(len(observed.designs)):
         if f"state{h}" in arrays:
             observed.load(h, *(arrays[f"{name}{h}"] for name in ("state", "action", "following", "ended")))

@@ -4,8 +4,27 @@ from rewardfree.posterior.backend import room_for
 from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.counts import Counts
 from rewardfree.posterior.design import Design
+from rewardfree.posterior.features import FeatureDesign, FeatureLattice
 from rewardfree.posterior.lattice import Lattice
+from rewardfree.posterior.maps import PolynomialFeatures
+from rewardfree.posterior.partition import Partition
+from rewardfree.posterior.partitions import Partitions
 from rewardfree.posterior.prefix import Prefixes
-from rewardfree.posterior.protocol import Posterior, Posteriors
+from rewardfree.posterior.protocol import Posterior, Posteriors, Weighted
 
-__all__ = ["Bundle", "Counts", "Design", "Lattice", "Posterior", "Posteriors", "Prefixes", "room_for"]
+__all__ = [
+    "Bundle",
+    "Counts",
+    "Design",
+    "FeatureDesign",
+    "FeatureLattice",
+    "Lattice",
+    "Partition",
+    "Partitions",
+    "PolynomialFeatures",
+    "Posterior",
+    "Posteriors",
+    "Prefixes",
+    "Weighted",
+    "room_for",
+]

@@ -134,8 +134,12 @@ class Design:
                 rows[n], variance = row, variance - row * row
         return chosen, sigma
 
+    def basis(self, at: Array) -> Array:
+        """k(q, z_i), (m,n): what `weights` are weights of."""
+        return self._cross(self._checked(at, "at"))
+
     def weights(self, targets: Array) -> Array:
-        """(K_n + ridge I)^-1 y for targets (n,c): means are k_n(q)^T of it, for as many q as one likes."""
+        """(K_n + ridge I)^-1 y for targets (n,c): means are `basis` times it, for as many q as one likes."""
         with one_blas_thread():
             return self._solve(cast(targets, self.dtype))
 

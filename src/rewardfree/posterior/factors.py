@@ -5,7 +5,6 @@ Small (n^2 numbers for each) and exact; whatever is asked at a few points can be
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import array_api_compat
@@ -15,7 +14,7 @@ from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
 from rewardfree.posterior.backend import Backend, Places, Recording, Selection
 from rewardfree.posterior.prior import PriorRows
-from rewardfree.posterior.variance import not_positive_definite, rounding_floor
+from rewardfree.posterior.variance import Floor, gain_of_pivots
 
 
 class Factors:
@@ -24,9 +23,8 @@ class Factors:
     def __init__(
         self, kernel: Kernel, ridge: float, prior: PriorRows, backend: Backend, designs: int, capacity: int
     ) -> None:
-        self._kernel, self._ridge, self._prior, self._backend = kernel, ridge, prior, backend
-        self._largest = float(backend.xp.max(prior.diagonal))
-        self._eps = float(backend.xp.finfo(prior.diagonal.dtype).eps)
+        self._ridge, self._prior, self._backend = ridge, prior, backend
+        self._floor = Floor.of(kernel, ridge, prior.diagonal, backend)
         self._inverse = backend.zeros((designs, capacity, capacity))
         self._indices = backend.zeros((designs, capacity), index=True)
         self.counts = np.zeros(designs, np.int64)  # (g,) points of each design
@@ -54,7 +52,7 @@ class Factors:
         old = self._prior.between(added, self.points(chosen))  # (g,p,n)
         cross = old @ xp.permute_dims(inverse, (0, 2, 1))
         schur = self._prior.between(added, added) - cross @ xp.permute_dims(cross, (0, 2, 1))
-        whiten = self._whitening(schur, n + p)
+        whiten = self._floor.whitening(schur, n + p)
         # C gains the rows (cross, whiten^-1), so C^-1 gains whiten (-cross C^-1, 1).
         rows, place = -whiten @ (cross @ inverse), self.places(chosen, 0, p)
         backend.put(self._inverse, (*place, slice(0, n)), rows[:, 0, :] if p == 1 else rows)
@@ -104,25 +102,12 @@ class Factors:
 
     def information_gain(self, chosen: Selection) -> Array:
         """1/2 logdet(I + K_n/ridge), (g,)."""
-        xp = self._backend.xp
-        diagonal = xp.linalg.diagonal(
-            self._backend.take(self._inverse, chosen.index)
-        )  # 1/sqrt(sigma^2 + ridge)
-        used = xp.where(diagonal > 0.0, diagonal * math.sqrt(self._ridge), xp.ones_like(diagonal))
-        return -xp.sum(xp.log(used), axis=1)
+        inverse = self._backend.take(self._inverse, chosen.index)
+        return gain_of_pivots(self._backend.xp.linalg.diagonal(inverse), self._ridge)
 
     def clipped(self, variance: Array, points: int) -> Array:
         """`variance` with rounding below zero removed; what rounding does not explain is an error."""
-        if 0 in variance.shape:
-            return variance
-        kernel, ridge = self._kernel, self._ridge
-        floor = rounding_floor(self._largest, ridge, points, self._eps)
-
-        def error(value: float) -> Exception:
-            return not_positive_definite(kernel, ridge, points, f"a variance of {value + floor:.3g}")
-
-        self._backend.require("variance", self._backend.xp.min(variance) - floor, error)
-        return self._backend.at_least_zero(variance)
+        return self._floor.clipped(variance, points)
 
     def cut_back(self, counts: Any) -> None:
         """Forget the points beyond the first `counts` (g,) of each design."""
@@ -137,18 +122,6 @@ class Factors:
             grown = max(need, 2 * capacity)
             self._inverse = self._padded(self._inverse, (grown, grown))
             self._indices = self._padded(self._indices, (grown,), index=True)
-
-    def _whitening(self, schur: Array, points: int) -> Array:
-        """The inverse Cholesky factor of schur + ridge I, (g,p,p)."""
-        xp, p = self._backend.xp, schur.shape[1]
-        diagonal = self.clipped(xp.linalg.diagonal(schur), points) + self._ridge
-        if p == 1:
-            return (diagonal**-0.5)[:, :, None]
-        try:
-            factor = xp.linalg.cholesky(schur + self._ridge * self._backend.array(np.eye(p)))
-        except self._backend.not_positive_definite:
-            raise not_positive_definite(self._kernel, self._ridge, points, "no Cholesky factor") from None
-        return xp.linalg.inv(factor)  # p is small, and the ridge keeps the factor well conditioned
 
     def _padded(self, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
         """`values` with its last axes grown to `shape`, by zeros."""

@@ -14,8 +14,15 @@ from typing import Any, cast
 import array_api_compat
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, count, positive, to_numpy
+from rewardfree.arrays import Array, as_points, count, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior.asking import (
+    Selections,
+    one_for_each,
+    query_indices,
+    some_for_each,
+    target_columns,
+)
 from rewardfree.posterior.backend import Backend, Selection, choose_backend, no_room
 from rewardfree.posterior.candidates import Candidates
 from rewardfree.posterior.factors import Factors
@@ -66,7 +73,7 @@ class Lattice:
         self._variance += self._prior.diagonal
         self._factors = Factors(self.kernel, self.ridge, self._prior, backend, designs, capacity)
         self._settled = np.zeros(designs, np.int64)  # rows of L that are computed; the rest are outstanding
-        self._selections: dict[tuple[int, int, int], Selection] = {}
+        self._select = Selections(designs)
 
     def __repr__(self) -> str:
         designs, m = self._variance.shape
@@ -95,12 +102,7 @@ class Lattice:
     def append(self, designs: Any, indices: Any) -> None:
         """Add candidate `indices[i]` to design `designs[i]`: any designs, each once, or None for all."""
         chosen = self._select(designs)
-        added = self._set.indices(indices)
-        if tuple(added.shape) != (len(chosen),):
-            raise ValueError(
-                f"indices must name one candidate for each of {len(chosen)} designs, "
-                f"got shape {tuple(added.shape)}"
-            )
+        added = one_for_each(self._set, indices, chosen)
         if len(chosen):
             with one_blas_thread():
                 self._append(chosen, added[:, None])
@@ -112,9 +114,8 @@ class Lattice:
 
     def extend_each(self, indices: Any) -> None:
         """Add p points to every design, candidate indices (g,p). On an error nothing changes."""
-        added, every = self._set.indices(indices, axes=(2,)), self._select(None)
-        if added.shape[0] != len(every):
-            raise ValueError(f"indices must have {len(every)} rows, one per design, got {added.shape[0]}")
+        every = self._select(None)
+        added = some_for_each(self._set, indices, len(every))
         counts, p = self._factors.counts, added.shape[1]
         # Several at once where the designs are of one length.
         step = BLOCK_POINTS if (counts == counts[0]).all() and self._factors.recording is None else 1
@@ -133,15 +134,14 @@ class Lattice:
         Designs with fewer than n points ignore the rest of their targets.
         """
         chosen = self._select(designs)
-        targets = as_array(targets, "targets")
-        columns = self._columns(targets, chosen)  # (g,n,c)
+        columns, flat = self._columns(targets, chosen)  # (g,n,c)
         with one_blas_thread():
             weights = self._factors.weights(chosen, columns)
             queries = self._queries(at, rows, chosen)
             means = (
                 self._means(chosen, weights) if queries is None else weights @ self._white(chosen, queries)
             )
-        return means[:, 0, :] if targets.ndim == 2 else self._transposed(means)
+        return means[:, 0, :] if flat else self._transposed(means)
 
     def of_labels(
         self, labels: Array, size: int, since: int = 0, *, designs: Any = None, before: Array | None = None
@@ -299,38 +299,10 @@ class Lattice:
             self._factors.reserve(need)
             self._rows.grow(self._factors.capacity)
 
-    def _select(self, designs: Any) -> Selection:
-        total = len(self._settled)
-        if designs is None or isinstance(designs, slice):
-            key = slice(None).indices(total) if designs is None else designs.indices(total)
-            if key not in self._selections:  # asked for again in every round of a loop
-                self._selections[key] = Selection.of(np.arange(*key))
-            return self._selections[key]
-        return Selection.named(designs, total)
-
-    def _columns(self, targets: Array, chosen: Selection) -> Array:
-        """`targets` checked, as (g,n,c)."""
-        g, n = len(chosen), self._factors.longest(chosen)
-        if targets.ndim not in (2, 3) or tuple(targets.shape[:2]) != (g, n):
-            raise ValueError(
-                f"targets must have shape ({g}, {n}) or ({g}, {n}, c), one row per design and one entry "
-                f"per point, got {tuple(targets.shape)}"
-            )
-        targets = self._backend.array(targets)
-        self._backend.require("targets", self._backend.finite(targets), _not_finite)
-        return targets[:, :, None] if targets.ndim == 2 else targets
+    def _columns(self, targets: Array, chosen: Selection) -> tuple[Array, bool]:
+        """`targets` checked, as (g,n,c), and whether they were flat."""
+        return target_columns(targets, self._backend, len(chosen), self._factors.longest(chosen))
 
     def _queries(self, at: Any, rows: Any, chosen: Selection) -> Array | None:
         """Candidate indices (g,m) of the points or rows asked about; None for all of them."""
-        if at is None and rows is None:
-            return None
-        if at is not None and rows is not None:
-            raise ValueError("at (points) and rows (candidate indices) are two ways to ask: give one of them")
-        queries = self._set.at(at) if rows is None else self._set.indices(rows, axes=(1, 2))
-        if queries.ndim == 2 and queries.shape[0] != len(chosen):
-            raise ValueError(f"rows must have {len(chosen)} rows, one per design, got {queries.shape[0]}")
-        return self._backend.xp.broadcast_to(queries, (len(chosen), queries.shape[-1]))
-
-
-def _not_finite(_: float) -> Exception:
-    return ValueError("targets must be finite, got NaN or infinity")
+        return query_indices(self._set, self._backend, at, rows, len(chosen))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array
+from rewardfree.arrays import Array
 from rewardfree.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Prefixes:
         """
         lattice, xp = self._lattice, self._lattice._backend.xp
         chosen = lattice._select(designs)
-        columns = lattice._columns(as_array(targets, "targets"), chosen)
+        columns, _ = lattice._columns(targets, chosen)
         sizes = np.resize(self._sizes, columns.shape[2])
         used = np.arange(columns.shape[1])[:, None] < sizes  # (n,c)
         mask = lattice._backend.array(used)

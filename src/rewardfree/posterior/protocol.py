@@ -38,6 +38,23 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
+class Weighted(Posterior, Protocol):
+    """A single posterior whose mean is basis(at) @ weights(targets): many questions, one solve."""
+
+    def __len__(self) -> int:
+        """How many points there are, each of which has a target."""
+        ...
+
+    def basis(self, at: Array) -> Array:
+        """(m,p): k(q, z_i) for kernels, phi(q) for features."""
+        ...
+
+    def weights(self, targets: Array) -> Array:
+        """For targets (n,c): (p,c)."""
+        ...
+
+
+@runtime_checkable
 class Posteriors(Protocol):
     """Many posteriors on one finite set Z of candidates (m,d), which are named by their index.
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from rewardfree.arrays import Array, namespace
 from rewardfree.kernels import Kernel
+
+if TYPE_CHECKING:
+    from rewardfree.posterior.backend import Backend
 
 
 def rounding_floor(kernel_prior: float, ridge: float, points: int, eps: float) -> float:
@@ -18,3 +26,55 @@ def not_positive_definite(kernel: Kernel, ridge: float, points: int, found: str)
         f"{kernel!r} with ridge {ridge:g} on {points} points gave {found}: "
         "use a larger ridge or float64, or check that the kernel is positive semi-definite"
     )
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What rounding may do to the variances of posteriors on a finite set."""
+
+    kernel: Kernel
+    ridge: float
+    largest: float  # k(z,z)
+    eps: float
+    backend: Backend
+
+    @classmethod
+    def of(cls, kernel: Kernel, ridge: float, diagonal: Array, backend: Backend) -> Floor:
+        """For k(z,z) at all candidates (m,)."""
+        xp = backend.xp
+        return cls(kernel, ridge, float(xp.max(diagonal)), float(xp.finfo(diagonal.dtype).eps), backend)
+
+    def clipped(self, variance: Array, points: int) -> Array:
+        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        if 0 in variance.shape:
+            return variance
+        kernel, ridge = self.kernel, self.ridge
+        floor = rounding_floor(self.largest, ridge, points, self.eps)
+
+        def error(value: float) -> Exception:
+            return not_positive_definite(kernel, ridge, points, f"a variance of {value + floor:.3g}")
+
+        self.backend.require("variance", self.backend.xp.min(variance) - floor, error)
+        return self.backend.at_least_zero(variance)
+
+    def whitening(self, schur: Array, points: int) -> Array:
+        """The inverse Cholesky factor of schur + ridge I, (g,p,p)."""
+        backend, xp, p = self.backend, self.backend.xp, schur.shape[1]
+        diagonal = self.clipped(xp.linalg.diagonal(schur), points) + self.ridge
+        if p == 1:
+            return (diagonal**-0.5)[:, :, None]
+        try:
+            factor = xp.linalg.cholesky(schur + self.ridge * backend.array(np.eye(p)))
+        except backend.not_positive_definite:
+            raise not_positive_definite(self.kernel, self.ridge, points, "no Cholesky factor") from None
+        return xp.linalg.inv(factor)  # p is small, and the ridge keeps the factor well conditioned
+
+
+def gain_of_pivots(pivots: Array, ridge: float) -> Array:
+    """1/2 logdet(I + K_n/ridge), (g,), by the diagonal of C^-1, 1/sqrt(sigma^2 + ridge), (g,n).
+
+    A 0 there is no point.
+    """
+    xp = namespace(pivots)
+    used = xp.where(pivots > 0.0, pivots * math.sqrt(ridge), xp.ones_like(pivots))
+    return -xp.sum(xp.log(used), axis=1)

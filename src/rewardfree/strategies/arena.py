@@ -193,13 +193,27 @@ class Arena:
         sigma = where.std(h, rows)[:, None, :]
         return where.xp.zeros_like(sigma) if empty == "zero" and where.count(h) == 0 else sigma
 
-    def backwards(self, last: int, optimism: Callable[[Array], Array], empty: Empty) -> dict[int, Array]:
-        """Q_h = mean_h[V_{h+1}] + optimism(sigma_h) for h = last .. 0, V_{last+1} = 0: (b,1,z) each."""
+    def backwards(
+        self,
+        last: int,
+        optimism: Callable[[Array], Array],
+        empty: Empty,
+        growth: float = 1.0,
+        most: Callable[[int], float] | None = None,
+    ) -> dict[int, Array]:
+        """Q_h = growth mean_h[V_{h+1}] + optimism(sigma_h) for h = last .. 0, V_{last+1} = 0: (b,1,z) each.
+
+        With `most`, clipped to [0, most(steps to go)]; V is clipped to [0, H] in any case.
+        """
         q: dict[int, Array] = {}
         value = None
         for h in reversed(range(last + 1)):
             mean, sigma = self.estimate(h, value, empty)
-            q[h] = optimism(sigma) if mean is None else mean + optimism(sigma)
+            q[h] = optimism(sigma)
+            if mean is not None:
+                q[h] = q[h] + (mean if growth == 1.0 else growth * mean)
+            if most is not None:
+                q[h] = clip(q[h], 0.0, most(last + 1 - h))
             value = self.value(q[h]) if h else None
         return q
 

@@ -48,17 +48,11 @@ class WholeEpisodes:
         return arena.act(h, arena.at_states(q[h], state))
 
 
-@tabled
-@dataclass(frozen=True)
-class Qiu(WholeEpisodes):
-    """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).
-
-    Every sample of an episode is kept, so later ones depend on earlier ones and the means are biased.
-    """
+class OptimisticEpisodes(WholeEpisodes):
+    """Greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H), by any posterior."""
 
     beta: float
-    ties: Ties = "lowest"
-    empty: Empty = "zero"
+    empty: Empty
 
     def travel(self, journey: Journey) -> None:
         optimistic_walk(journey, self.beta, self.empty)
@@ -70,6 +64,19 @@ class Qiu(WholeEpisodes):
             return clip(self.beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)  # u + u/H
 
         return arena.backwards(H - 1, optimism, self.empty)
+
+
+@tabled
+@dataclass(frozen=True)
+class Qiu(OptimisticEpisodes):
+    """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).
+
+    Every sample of an episode is kept, so later ones depend on earlier ones and the means are biased.
+    """
+
+    beta: float
+    ties: Ties = "lowest"
+    empty: Empty = "zero"
 
 
 @tabled

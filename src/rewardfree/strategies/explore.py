@@ -15,9 +15,17 @@ from rewardfree.progress import progress as shown
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.limits import Limits
-from rewardfree.strategies.round import Strategy, prologue_of, shares_points
+from rewardfree.strategies.round import (
+    Strategy,
+    check_model,
+    designer,
+    lattice_of,
+    prologue_of,
+    shares_points,
+)
 from rewardfree.strategies.scout import Scout
 from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.scaling import feature_bounds
 from rewardfree.worlds.world import World
 
 
@@ -102,6 +110,9 @@ def _journey(
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
     if not isinstance(strategy, Scout) and getattr(strategy, "ties", "lowest") != "lowest":
         raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
+    check_model(strategy, model)
+    if designer(strategy) is not None:
+        feature_bounds(world.spaces)  # which its posteriors need: say so before the first step
     generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
     seed = count(seed, "seed", at_least=0)
@@ -158,8 +169,8 @@ def explore_many(
         raise ValueError(
             "posterior= builds its own arrays: dtype= and device= are for the default, a lattice"
         )
-    if posterior is not None and hasattr(strategy, "lattice"):
-        raise ValueError(f"{type(strategy).__name__} has posteriors of its own: leave posterior= out")
+    if posterior is not None and lattice_of(strategy) is not Model.lattice:
+        raise ValueError(f"{type(strategy).__name__} has posteriors of its own: leave out posterior=")
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
@@ -182,8 +193,7 @@ def check_parts(world: Any, model: Any, strategy: Any) -> None:
     check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
         raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")
-    if hasattr(strategy, "check_model"):
-        strategy.check_model(model)
+    check_model(strategy, model)
 
 
 def as_seeds(seeds: Any) -> list[int]:

@@ -14,6 +14,7 @@ from rewardfree.dynamics.observed import Observed
 from rewardfree.model import Model
 from rewardfree.objectives import OBJECTIVES
 from rewardfree.strategies.journey import Journey
+from rewardfree.strategies.round import designer
 
 #: Steps at random before anything is fitted.
 PILOT = 50
@@ -67,7 +68,9 @@ class Tracked:
             state, action, following, ended = journey.transitions(base)
             fitted = fitted_to(journey.spaces, quick(journey.model), state, action, following)
             actions = journey.spaces.action.candidates(ACTIONS)
-            self._observed = Observed(journey.spaces, fitted, journey.horizon, actions)
+            self._observed = Observed(
+                journey.spaces, fitted, journey.horizon, actions, designer(journey.strategy)
+            )
             self._base = self._added = base
             for h in range(len(self._observed.designs)):
                 own = [

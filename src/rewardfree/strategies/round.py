@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rewardfree.dynamics.observed import Designer
 from rewardfree.model import Model
 from rewardfree.posterior import Posteriors
 from rewardfree.ties import Ties
@@ -70,9 +71,10 @@ class Round:
 class Strategy(Protocol):
     """How to explore. A round leaves one more sample for every step.
 
-    It may have more to say: posteriors of its own (`lattice_of`), a model that suits it (`usual_model`),
-    models that it refuses (`check_model`), first rounds of which nothing is kept (`prologue_of`), options
-    that it leaves to the budget (`within`), and what a run takes to remember (`bytes_per_run`).
+    It may have more to say: posteriors of its own (`lattice_of`, `designer`), a model that suits it
+    (`usual_model`), models that it refuses (`check_model`), first rounds of which nothing is kept
+    (`prologue_of`), options that it leaves to the budget (`within`), and what a run takes to remember
+    (`bytes_per_run`).
     """
 
     @property
@@ -107,6 +109,18 @@ def prologue_of(strategy: Any, grid: Grid, horizon: int) -> int:
     """How many rounds come first of which nothing is kept."""
     own: Callable[[Grid, int], int] = getattr(strategy, "prologue", lambda grid, horizon: 0)
     return own(grid, horizon)
+
+
+def designer(strategy: Any) -> Designer | None:
+    """A strategy that has posteriors of its own on real states; None: the model's will do."""
+    return strategy if callable(getattr(strategy, "design", None)) else None
+
+
+def check_model(strategy: Any, model: Model) -> None:
+    """Refuse a model that the strategy does not take."""
+    refuse = getattr(strategy, "check_model", None)
+    if refuse is not None:
+        refuse(model)
 
 
 def shares_points(strategy: Strategy) -> bool:

@@ -61,14 +61,29 @@ def target_walk(journey: Journey, beta: float, fresh: bool, empty: str) -> None:
 
 def optimistic_walk(journey: Journey, beta: float, empty: str) -> None:
     """Qiu et al.: greedy in Q_h = clip(mean_h[V_{h+1}] + u + u/H, 0, H), u = min(beta sigma_h, H)."""
-    tracked, H = Tracked(journey), journey.horizon
+    H = journey.horizon
 
     def optimism(sigma: Any) -> Any:
         return clip(beta * sigma, 0.0, float(H)) * (1.0 + 1.0 / H)
 
+    planned_walk(journey, optimism, empty)
+
+
+def planned_walk(
+    journey: Journey,
+    optimism: Callable[[Any], Any],
+    empty: str,
+    growth: float = 1.0,
+    most: Callable[[int], float] | None = None,
+) -> None:
+    """Episodes that are greedy in Q_h = clip(growth mean_h[V_{h+1}] + optimism(sigma_h), 0, most(to go)).
+
+    `most` of the steps to go is H where it is not given.
+    """
+    tracked, H = Tracked(journey), journey.horizon
     while True:
         journey.know_sigma(tracked.largest_sigma)
-        known = _Lazy(tracked, H, optimism, empty)
+        known = _Lazy(tracked, H, optimism, empty, growth, most)
         journey.episode(_chooser(journey, known, H - 1))
         journey.round_done()
 
@@ -79,8 +94,17 @@ class _Lazy:
     A pooled model is the same at every step, so that of the last target serves all: it is asked later.
     """
 
-    def __init__(self, tracked: Tracked, horizon: int, bonus: Callable[[Any], Any], empty: str) -> None:
+    def __init__(
+        self,
+        tracked: Tracked,
+        horizon: int,
+        bonus: Callable[[Any], Any],
+        empty: str,
+        growth: float = 1.0,
+        most: Callable[[int], float] | None = None,
+    ) -> None:
         self._tracked, self._horizon, self._bonus, self._empty = tracked, horizon, bonus, empty
+        self._growth, self._most = growth, most or (lambda to_go: float(horizon))
         self._recursions: dict[int, Recursion] = {}
         self._known = tracked.kept  # now: what comes later is not known here
         self._observed: Any = None
@@ -97,7 +121,12 @@ class _Lazy:
         last, step = (H - 1, H - 1 - (target - h)) if pooled else (target, h)
         if last not in self._recursions:
             self._recursions[last] = Recursion(
-                observed, last, self._bonus, lambda togo: (0.0, float(H)), empty=self._empty
+                observed,
+                last,
+                self._bonus,
+                lambda to_go: (0.0, self._most(to_go)),
+                discount=self._growth,
+                empty=self._empty,
             )
         return self._recursions[last].q(step, state[None])[:, 0], observed.actions
 

@@ -37,13 +37,28 @@ class Scaling:
         return (features - self.centre) / self.scale
 
 
+def feature_bounds(spaces: Spaces) -> tuple[Any, Any]:
+    """The lowest and the highest value that each feature can have before scaling, (f,)."""
+    parts = [_ends(spaces.state, "a partition of space"), _ends(spaces.action, "a partition of space")]
+    low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return low, high
+
+
 def _unit(space: Space) -> tuple[Any, Any]:
     if not isinstance(space, Box):
         size = len(space.groups)
         return np.zeros(size), np.ones(size)
-    space.need_bounds("a kernel that is fixed")
+    low, high = _ends(space, "a kernel that is fixed")
+    return low, high - low
+
+
+def _ends(space: Space, what: str) -> tuple[Any, Any]:
+    if not isinstance(space, Box):
+        places = space.features(np.arange(space.n))
+        return places.min(axis=0), places.max(axis=0)
+    space.need_bounds(what)
     low, high = [], []
     for lowest, highest, angle in zip(space.low, space.high, space.angles, strict=True):
         low += [-1.0, -1.0] if angle else [lowest]
         high += [1.0, 1.0] if angle else [highest]
-    return np.array(low), np.array(high) - np.array(low)
+    return np.array(low), np.array(high)

@@ -1,0 +1,80 @@
+"""Feature maps phi(z) that files and sweeps can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rewardfree.arrays import as_array, as_points, check_finite, count, to_numpy
+from rewardfree.tables import tabled
+
+#: A map of points (n,d_z) to features (n,d), or the features of every candidate in a table.
+FeatureMap: TypeAlias = Callable[[Any], Any]
+#: So many features are meant by nobody: every one costs a row of a matrix for each design.
+MOST_FEATURES = 4096
+
+
+@tabled
+@dataclass(frozen=True)
+class PolynomialFeatures:
+    """All monomials of the coordinates of z up to `degree`, 1 included, over the root of their number.
+
+    So |phi(z)| <= 1 on the unit cube, as the linear theory assumes.
+    """
+
+    degree: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", count(self.degree, "degree", at_least=0))
+
+    def __call__(self, points: Any) -> Any:
+        """phi at points (n,d_z): (n,d)."""
+        points = np.asarray(points, np.float64)
+        axes = range(points.shape[1])
+        factors = [each for k in range(self.degree + 1) for each in combinations_with_replacement(axes, k)]
+        if len(factors) > MOST_FEATURES:
+            raise ValueError(
+                f"degree must give at most {MOST_FEATURES} monomials, got {self.degree} with {len(factors)} "
+                f"in {points.shape[1]} coordinates"
+            )
+        columns = [points[:, list(own)].prod(axis=1) for own in factors]
+        return np.stack(columns, axis=1) / len(factors) ** 0.5
+
+
+def check_features(features: Any) -> Any:
+    """A map as it is; a table (z,d) or (s,a,d) as tuples, which are frozen values that files can hold."""
+    if callable(features) and not isinstance(features, type):
+        return features
+    table = to_numpy(as_array(features, "features"))
+    if table.ndim not in (2, 3) or 0 in table.shape:
+        raise ValueError(
+            "features must be a table (|Z|, d) or (|S|, |A|, d), or a function of points (n, d_z) such as "
+            f"rf.PolynomialFeatures(2), got shape {table.shape}"
+        )
+    check_finite(table, "features")
+    rows = table.reshape(-1, table.shape[-1]).astype(np.float64).tolist()
+    return tuple(tuple(row) for row in rows)
+
+
+def features_at(features: Any, points: Any) -> Any:
+    """phi at points (n,d_z), (n,d): what the map gives, or the whole table where it has a row for each."""
+    points = to_numpy(as_points(points, "points"))
+    if not callable(features):
+        table = np.array(features, np.float64)
+        if len(table) != len(points):
+            raise ValueError(
+                f"features must have a row for each of {len(points)} pairs of state and action, "
+                f"got {len(table)}"
+            )
+        return table
+    found = to_numpy(as_array(features(points), "features"))
+    if found.ndim != 2 or found.shape[0] != len(points) or found.shape[1] == 0:
+        raise ValueError(
+            f"features must map points of shape {points.shape} to ({len(points)}, d), got {found.shape}"
+        )
+    check_finite(found, "features")
+    return found.astype(np.float64)

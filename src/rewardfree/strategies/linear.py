@@ -1,0 +1,72 @@
+"""Reward-free exploration with linear function approximation (Wang et al. 2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewardfree.arrays import Array, count, positive, probability
+from rewardfree.kernels import Linear
+from rewardfree.model import Model
+from rewardfree.posterior import FeatureDesign, FeatureLattice, Posteriors, Weighted
+from rewardfree.posterior.maps import check_features
+from rewardfree.presets import Empty
+from rewardfree.strategies.episodic import OptimisticEpisodes
+from rewardfree.tables import tabled
+from rewardfree.ties import Ties
+
+
+@tabled
+@dataclass(frozen=True)
+class LinearRewardFree(OptimisticEpisodes):
+    """As `Qiu` with the kernel phi(z)^T phi(z'), computed with d x d matrices.
+
+    `features` is a table (|Z|,d) or (s,a,d) of a finite world, or a function of points (n,d_z) as the kernel
+    sees them, such as `PolynomialFeatures(3)`. Of the model it is only asked whether it is pooled or centred:
+    the ridge is this one's. `linear_beta` is the theory's beta.
+    """
+
+    features: Any
+    beta: float
+    ridge: float = 1.0
+    ties: Ties = "lowest"
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "features", check_features(self.features))
+        object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+
+    def __repr__(self) -> str:
+        shown = repr(self.features) if callable(self.features) else f"<{len(self.features)} rows>"
+        return f"LinearRewardFree({shown}, beta={self.beta:g}, ridge={self.ridge:g})"
+
+    def check_model(self, model: Model) -> None:
+        if model.automatic:
+            raise ValueError(
+                "LinearRewardFree has features in the place of a kernel, so there is none to be found: "
+                "use rf.Model(rf.Linear(), ridge=1.0)"
+            )
+
+    def lattice(self, model: Model, candidates: Array, **options: Any) -> Posteriors:
+        """Posteriors on a finite set; options as for `Model.lattice`."""
+
+        def kind(_: Any, candidates: Array, **options: Any) -> FeatureLattice:
+            return FeatureLattice(self.features, candidates, **options)
+
+        return replace(model, kernel=Linear(), ridge=self.ridge).posterior(kind, candidates, **options)
+
+    def design(self, model: Model, low: Any, high: Any) -> Weighted:
+        """A posterior for points anywhere."""
+        return FeatureDesign(self.features, ridge=self.ridge)
+
+
+def linear_beta(d: int, horizon: int, *, epsilon: float, delta: float, c: float = 1.0) -> float:
+    """c d H sqrt(log(d H/(delta epsilon))) for d features: the beta of Wang et al. 2020, whose constant c is
+    not given there."""
+    d, horizon = count(d, "d"), count(horizon, "horizon")
+    inside = d * horizon / (probability(delta, "delta") * positive(epsilon, "epsilon"))
+    if inside <= 1.0:
+        raise ValueError(f"epsilon must be below d H/delta = {inside * epsilon:g}, got {epsilon}")
+    return positive(c, "c") * d * horizon * math.sqrt(math.log(inside))

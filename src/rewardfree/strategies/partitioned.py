@@ -1,0 +1,85 @@
+"""Adaptive domain partitioning (Vakili et al. 2024; pi-KRVI): predictions from a query's own cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rewardfree.arrays import Array
+from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential
+from rewardfree.model import Model
+from rewardfree.posterior import Partition, Partitions, Posteriors, Weighted
+from rewardfree.posterior.cells import check_alpha
+from rewardfree.presets import Empty
+from rewardfree.strategies.episodic import OptimisticEpisodes
+from rewardfree.tables import tabled
+from rewardfree.ties import Ties
+
+
+@tabled
+@dataclass(frozen=True)
+class Partitioned(OptimisticEpisodes):
+    """As `Qiu`, but every design keeps a partition: a cell of side rho and N samples splits while
+    rho^-alpha < N + 1, and mean and sigma at z use the samples of z's own cell only.
+
+    `alpha` is a number, None or "never" (no splits: `Qiu` exactly), or "kernel": 2 nu of a Matern kernel,
+    None of the squared exponential. `drop` forgets what a cell had seen when it splits.
+    """
+
+    beta: float
+    alpha: float | Literal["kernel", "never"] | None = "kernel"
+    drop: bool = False
+    ties: Ties = "lowest"
+    empty: Empty = "zero"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.drop, bool):
+            raise ValueError(f"drop must be True or False, got {self.drop!r}")
+        alpha: Any = None if self.alpha == "never" else self.alpha
+        if alpha != "kernel":
+            alpha = check_alpha(alpha)
+        object.__setattr__(self, "alpha", alpha)
+
+    def exponent(self, model: Model) -> float | None:
+        """alpha for this model; None: never split."""
+        if self.alpha != "kernel":
+            return check_alpha(self.alpha)
+        if model.automatic:
+            raise ValueError(
+                "Partitioned takes alpha from a fixed kernel, and this one is still to be found: "
+                "give a number, such as alpha=3.0 for Matern 1.5, or alpha=None"
+            )
+        return _exponent_of(model.fixed)
+
+    def check_model(self, model: Model) -> None:
+        self.exponent(model)
+
+    def lattice(self, model: Model, candidates: Array, **options: Any) -> Posteriors:
+        """Posteriors on a finite set, whose bounding box is the domain; options as for `Model.lattice`."""
+        alpha = self.exponent(model)
+        if alpha is None:
+            return model.lattice(candidates, **options)
+        return model.posterior(Partitions, candidates, alpha=alpha, drop=self.drop, **options)
+
+    def design(self, model: Model, low: Any, high: Any) -> Weighted:
+        """A posterior for points of the box [low, high], the domain."""
+        alpha = self.exponent(model)
+        if alpha is None:
+            return model.design()
+        return model.posterior(Partition, alpha=alpha, drop=self.drop, low=low, high=high)
+
+
+def _exponent_of(kernel: Kernel) -> float | None:
+    match kernel:
+        case Scaled(kernel=inner):
+            return _exponent_of(inner)
+        case SquaredExponential():
+            return None
+        case Matern(nu=nu):
+            return None if math.isinf(nu) else 2.0 * nu
+    raise ValueError(
+        f"alpha is known for Matern kernels (2 nu) and the squared exponential (None), not for {kernel!r}: "
+        "give Partitioned a number, alpha=..."
+    )

@@ -1,0 +1,566 @@
+"""Baselines with posteriors of their own, and kernel analogues of tabular ones, against textbook loops."""
+
+import math
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import reference_partition
+import reference_runs
+import rewardfree as rf
+from reference_runs import Run, recorded, small_world
+from rewardfree.experiments.coverage import errors_of_run
+from rewardfree.experiments.portrait import looked_at
+from rewardfree.experiments.sweep import Sweep
+from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, Partitions
+from rewardfree.worlds.enumerated import Enumerated
+from test_features import KernelOf
+
+KERNEL = rf.Matern(1.5, 0.3)
+MODEL = rf.Model(KERNEL, ridge=0.5)
+POOLED = replace(MODEL, pooled=True)
+REWARD = np.random.default_rng(7).random((6, 5))
+FEATURES = rf.PolynomialFeatures(2)
+PARTITIONED = [
+    rf.Partitioned(0.2),
+    rf.Partitioned(0.2, alpha=0.8),
+    rf.Partitioned(0.2, drop=True),
+    rf.Partitioned(0.2, alpha=1.0, drop=True, ties="random", empty="prior"),
+]
+LINEAR = rf.LinearRewardFree(FEATURES, 0.2)
+ANALOGUES = [rf.KernelRFUCRL(0.7), rf.KernelRFExpress(0.7), rf.KernelRFUCRL(0.7, ties="random")]
+ALL = [*PARTITIONED, LINEAR, *ANALOGUES]
+
+
+def explored(strategy, model=MODEL, rounds=14, world=None, **options):
+    world = world or small_world(irregular=True)
+    sizes = {"transitions": 4 * rounds} if model.pooled else {"samples_per_step": rounds}
+    return rf.explore(world, model, strategy, seed=3, **sizes, **options)
+
+
+def same(data, other):
+    assert recorded(data) == recorded(other)
+
+
+# --- by the textbook ---
+
+
+class PartitionRun(Run):
+    """Means and sigmas from the samples of own cells, each cell from scratch."""
+
+    def _predictions(self, h, value):
+        z, grid = self.samples_of(h), self.world.grid.points
+        alpha = 3.0 if self.strategy.alpha == "kernel" else self.strategy.alpha
+        box = (grid.min(axis=0), grid.max(axis=0))
+        seen = grid[[each for each, _ in z]].reshape(-1, 2)
+        y = np.array([value[following] for _, following in z]).reshape(-1, 1)
+        options = (alpha, self.strategy.drop, *box)
+        mean, variance = reference_partition.predictions(KERNEL, seen, 0.5, y, grid, *options)
+        return mean[:, 0], np.sqrt(np.maximum(variance, 0.0))
+
+    def sigma(self, h):
+        found = self._predictions(h, np.zeros(self.states))[1]
+        return (0.0 if self.is_zero(h) else 1.0) * found.reshape(self.states, self.actions)
+
+    def mean(self, h, value):
+        return self._predictions(h, value)[0].reshape(self.states, self.actions)
+
+
+@pytest.mark.parametrize(("model", "start"), [(MODEL, 2), (POOLED, None)], ids=["per step", "pooled"])
+@pytest.mark.parametrize("strategy", PARTITIONED, ids=repr)
+def test_partitioned_is_the_textbooks(strategy, model, start):
+    world = small_world(irregular=True, start=start)
+    rounds = 7 if model.pooled else 14
+    run = PartitionRun(world, model, strategy, 3, rounds, world.horizon)
+    reference_runs.qiu(run)
+    same(explored(strategy, model, rounds, world), run)
+
+
+@pytest.mark.parametrize("strategy", PARTITIONED, ids=repr)
+def test_partitioned_plans_from_own_cells(strategy):
+    data = explored(strategy, rounds=20)
+    run = PartitionRun(small_world(irregular=True), MODEL, strategy, 3, 20, 4)
+    run.samples = reference_runs.kept_samples(data, pooled=False)
+    value, H, actions, values = np.zeros(6), 4, [], []
+    for h in reversed(range(H)):
+        mean, sigma = run._predictions(h, value)
+        q = np.clip(REWARD + (mean + np.minimum(0.3 * sigma, H)).reshape(6, 5), 0.0, H)
+        actions.insert(0, [reference_runs.pick(list(row)) for row in q])
+        value = q.max(axis=1)
+        values.insert(0, value)
+    plan = rf.plan(data, REWARD, rf.Optimistic(0.3))
+    np.testing.assert_allclose(plan.values, values, rtol=0, atol=1e-11)
+    assert plan.actions.tolist() == actions
+    whole = rf.plan(data, REWARD, rf.Optimistic(0.3), model=MODEL)  # the posterior of that model instead
+    _, expected, _ = reference_runs.plan(data, REWARD, rf.Optimistic(0.3))
+    np.testing.assert_allclose(whole.values, expected, rtol=0, atol=1e-11)
+    assert np.abs(whole.values - plan.values).max() > 1e-3
+
+
+def error_tables(run, express):
+    """E_h = min(H-1-h, beta sigma + mean[max E]) or W_h = min(H, beta^2 sigma^2 + (1+1/H) mean[max W])."""
+    H, beta, tables, value = run.horizon, run.strategy.beta, {}, None
+    for h in reversed(range(H)):
+        bonus = beta**2 * run.sigma(h) ** 2 if express else beta * run.sigma(h)
+        later = 0.0 if value is None else (1.0 + 1.0 / H if express else 1.0) * run.mean(h, value)
+        e = np.clip(bonus + later, 0.0, H if express else H - 1 - h)
+        tables[h], value = e.tolist(), e.max(axis=1)
+    return tables
+
+
+@pytest.mark.parametrize("beta", [0.7, 3.0])
+@pytest.mark.parametrize("model", [MODEL, POOLED, replace(POOLED, centred=True)], ids=str)
+@pytest.mark.parametrize("strategy", ANALOGUES, ids=repr)
+def test_analogues_are_the_textbooks(strategy, model, beta):
+    strategy = replace(strategy, beta=beta)
+    world = small_world(irregular=True, start=None)
+    run = Run(world, model, strategy, 3, 14, world.horizon)
+    express = isinstance(strategy, rf.KernelRFExpress)
+    reference_runs.whole_episodes(
+        run,
+        lambda tables, n, h, state: run.choose(tables[h][state], n, h),
+        prepare=lambda: error_tables(run, express),
+    )
+    same(explored(strategy, model, world=world), run)
+
+
+class CountedRun(Run):
+    """Tabular estimates with a ridge: sum V(s')/(n + ridge), and sigma^2 = ridge/(n + ridge)."""
+
+    def _counts(self, h):
+        n, law = np.zeros((30, 1)), np.zeros((30, 6))
+        for z, following in self.samples_of(h):
+            n[z] += 1
+            law[z, following] += 1
+        return n, law
+
+    def sigma(self, h):
+        n, _ = self._counts(h)
+        return np.sqrt(0.5 / (n + 0.5)).reshape(6, 5)
+
+    def mean(self, h, value):
+        n, law = self._counts(h)
+        return (law @ np.array(value) / (n[:, 0] + 0.5)).reshape(6, 5)
+
+
+def test_qiu_with_a_delta_kernel_is_tabular_with_a_ridge():
+    model, strategy = rf.Model(rf.Delta(), ridge=0.5), rf.Qiu(0.3, empty="prior")
+    world = small_world(irregular=True)
+    run = CountedRun(world, model, strategy, 3, 14, world.horizon)
+    reference_runs.qiu(run)
+    data = explored(strategy, model, world=world)
+    same(data, run)
+    value, values = np.zeros(6), []
+    for h in reversed(range(4)):
+        value = np.clip(REWARD + run.mean(h, value), 0.0, 4.0).max(axis=1)
+        values.insert(0, value)
+    np.testing.assert_allclose(rf.plan(data, REWARD, rf.Mean()).values, values, rtol=0, atol=1e-12)
+
+
+# --- never splitting, linear kernels, pooled regression: the same thing by another name ---
+
+
+@pytest.mark.parametrize("alpha", [None, "never"])
+@pytest.mark.parametrize("regular", [False, True])
+def test_never_splitting_is_qiu_exactly(alpha, regular):
+    world = small_world(irregular=not regular)
+    ours, theirs = rf.Partitioned(0.2, alpha=alpha), rf.Qiu(0.2)
+    runs = [explored(strategy, world=world, rounds=30) for strategy in (ours, theirs)]
+    same(*runs)
+    plans = [rf.plan(data, REWARD, rf.Optimistic(0.2)) for data in runs]
+    assert np.array_equal(plans[0].values, plans[1].values)
+
+
+def test_the_squared_exponential_never_splits_by_itself():
+    model = rf.Model(2.0 * rf.SquaredExponential(0.3), ridge=0.5)
+    same(explored(rf.Partitioned(0.2), model), explored(rf.Qiu(0.2), model))
+    assert isinstance(rf.Partitioned(0.2).lattice(model, np.eye(2)), Lattice)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alpha"), [(KERNEL, 3.0), (0.5 * rf.Matern(2.5), 5.0), (rf.Matern(math.inf), None)]
+)
+def test_alpha_comes_from_the_kernel(kernel, alpha):
+    assert rf.Partitioned(0.1).exponent(rf.Model(kernel, 0.5)) == alpha
+    assert rf.Partitioned(0.1, alpha=1.5).exponent(rf.Model(kernel, 0.5)) == 1.5
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize(
+    "features", [FEATURES, "table", "table by state and action"], ids=["map", "table", "table of pairs"]
+)
+def test_linear_is_qiu_with_the_linear_kernel(features, pooled):
+    world = small_world(irregular=True)
+    table = FEATURES(world.grid.points)
+    given = {"table": table, "table by state and action": table.reshape(6, 5, -1)}.get(features, features)
+    strategy = rf.LinearRewardFree(given, 0.3)
+    kernel = rf.Model(KernelOf(FEATURES), ridge=1.0, pooled=pooled)
+    runs = [explored(each, replace(kernel), world=world) for each in (strategy, rf.Qiu(0.3))]
+    same(*runs)
+    plans = [rf.plan(data, REWARD, rf.Optimistic(0.3)) for data in runs]
+    np.testing.assert_allclose(plans[0].values, plans[1].values, rtol=0, atol=1e-10)
+
+
+def test_linear_takes_its_own_ridge_and_no_kernel():
+    models = MODEL, rf.Model(rf.SquaredExponential(2.0), ridge=7.0)
+    same(*(explored(LINEAR, model) for model in models))
+    ours = explored(rf.LinearRewardFree(FEATURES, 0.3, ridge=0.2))
+    same(ours, explored(rf.Qiu(0.3), rf.Model(KernelOf(FEATURES), ridge=0.2)))
+
+
+def test_the_mean_embedding_is_qiu_on_one_plain_regression():
+    same(explored(rf.MeanEmbedding(0.2), POOLED), explored(rf.Qiu(0.2), POOLED))
+
+
+def test_the_beta_of_the_linear_theory():
+    found = rf.linear_beta(3, 10, epsilon=0.1, delta=0.05, c=2.0)
+    assert math.isclose(found, 2.0 * 3 * 10 * math.sqrt(math.log(3 * 10 / (0.05 * 0.1))))
+    with pytest.raises(ValueError, match="epsilon must be below"):
+        rf.linear_beta(1, 1, epsilon=30.0, delta=0.5)
+
+
+# --- in the library: batches, curves, files, sweeps ---
+
+
+@pytest.mark.parametrize("strategy", ALL, ids=repr)
+def test_runs_do_not_depend_on_the_batch(strategy):
+    options = {"seeds": [4, 3, 9], "samples_per_step": 12}
+    world = small_world()
+    batches = [rf.explore_many(world, MODEL, strategy, batch=n, **options) for n in (1, 2, 3)]
+    for runs in zip(*batches, strict=True):
+        same(runs[0], runs[1])
+        same(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("strategy", [PARTITIONED[0], PARTITIONED[3], LINEAR, *ANALOGUES[:2]], ids=repr)
+def test_curves_are_explore_first_plan_gap(strategy, pooled):
+    world, model = small_world(start=None), replace(MODEL, pooled=pooled)
+    unit, sizes = ("transitions", [8, 40]) if pooled else ("samples_per_step", [2, 10])
+    planner = rf.Optimistic(0.3)
+    found = rf.learning_curves(
+        world, model, strategy, REWARD, {"bonus": planner}, seeds=[3, 5], **{unit: sizes}
+    )["bonus"]
+    for b, seed in enumerate([3, 5]):
+        data = rf.explore(world, model, strategy, seed=seed, **{unit: sizes[-1]})
+        for i, size in enumerate(sizes):
+            gap = rf.gap(world, rf.plan(data.first(**{unit: size}), REWARD, planner), REWARD)
+            assert math.isclose(found.max[b, i], gap.max, abs_tol=1e-11)
+
+
+@pytest.mark.parametrize("strategy", [*ALL, rf.MeanEmbedding(0.1)], ids=repr)
+def test_data_and_plans_survive_a_file(strategy, tmp_path):
+    data = explored(strategy, POOLED)
+    data.save(tmp_path / "run.npz")
+    read = rf.load(tmp_path / "run.npz")
+    assert read.strategy == data.strategy and type(read.strategy) is type(data.strategy)
+    same(read, data)
+    plans = [rf.plan(each, REWARD) for each in (data, read)]
+    assert np.array_equal(plans[0].values, plans[1].values)
+
+
+def test_a_table_of_features_survives_a_file_and_a_function_is_refused(tmp_path):
+    world = small_world(irregular=True)
+    data = explored(rf.LinearRewardFree(FEATURES(world.grid.points), 0.1))
+    data.save(tmp_path / "run.npz")
+    assert rf.load(tmp_path / "run.npz").strategy == data.strategy
+    with pytest.raises(ValueError, match="cannot be written to a file"):
+        explored(rf.LinearRewardFree(lambda z: z, 0.1)).save(tmp_path / "other.npz")
+
+
+TOML = """
+name = "baselines"
+runs = 2
+samples_per_step = [2, 9]
+
+[[worlds]]
+type = "corridor_world"
+states = 8
+actions = 5
+
+[[models]]
+type = "Model"
+kernel = {type = "Matern", nu = 1.5, lengthscale = 0.2}
+ridge = 0.5
+
+[[strategies]]
+name = "cells"
+type = "Partitioned"
+beta = 0.1
+
+[[strategies]]
+name = "whole"
+type = "Partitioned"
+beta = 0.1
+alpha = "never"
+
+[[strategies]]
+name = "linear"
+type = "LinearRewardFree"
+beta = 0.1
+features = {type = "PolynomialFeatures", degree = 3}
+
+[[strategies]]
+name = "ucrl"
+type = "KernelRFUCRL"
+beta = 0.5
+
+[[strategies]]
+name = "express"
+type = "KernelRFExpress"
+beta = 0.5
+
+[[planners]]
+name = "mean"
+type = "Mean"
+"""
+
+
+def test_a_sweep_is_explore_plan_and_gap(tmp_path):
+    (tmp_path / "baselines.toml").write_text(TOML)
+    units = Sweep.load(tmp_path / "baselines.toml").units
+    world, reward = rf.corridor_world(states=8, actions=5)
+    model = rf.Model(rf.Matern(1.5, 0.2), ridge=0.5)
+    strategies = {
+        "cells": rf.Partitioned(0.1),
+        "whole": rf.Qiu(0.1),
+        "linear": rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1),
+        "ucrl": rf.KernelRFUCRL(0.5),
+        "express": rf.KernelRFExpress(0.5),
+    }
+    found = {}
+    for unit in units:
+        for record in unit.run():
+            found[unit.names[2], record.seed, record.samples] = record.max
+    assert len([name for name, *_ in found if name in strategies]) == 5 * 2 * 2
+    for name, strategy in strategies.items():
+        data = rf.explore(world, model, strategy, samples_per_step=9, seed=1)
+        for size in (2, 9):
+            gap = rf.gap(world, rf.plan(data.first(size), reward, rf.Mean()), reward)
+            assert math.isclose(found[name, 1, size], gap.max, abs_tol=1e-11)
+
+
+@pytest.mark.parametrize("strategy", [{"type": "Partitioned"}, {"type": "LinearRewardFree"}], ids=str)
+def test_a_report_can_look_at_their_runs(strategy):
+    """The maps of a run at its checkpoints are those of runs that stop there."""
+    options = (
+        {"features": {"type": "PolynomialFeatures", "degree": 2}} if "Linear" in strategy["type"] else {}
+    )
+    table = tomllib.loads(TOML) | {"strategies": [strategy | options | {"beta": 0.1}], "runs": 1}
+    unit = Sweep.of(table).units[-1]
+    found = looked_at(unit)
+    world, reward = rf.corridor_world(states=8, actions=5)
+    own = rf.Partitioned(0.1) if "Part" in strategy["type"] else rf.LinearRewardFree(FEATURES, 0.1)
+    data = rf.explore(world, rf.Model(rf.Matern(1.5, 0.2), ridge=0.5), own, samples_per_step=9, seed=0)
+    for i, size in enumerate((2, 9)):
+        plan = rf.plan(data.first(size), reward, rf.Mean())
+        np.testing.assert_allclose(found["value"][i], plan.values, rtol=0, atol=1e-6)  # kept in float32
+    assert found["sigma"].shape == (2, 3, 8, 5)
+
+
+def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
+    """With a number for alpha; the partition of a timed model has the step as an axis."""
+    auto = rf.Model(rf.AutoKernel(), pooled=True)
+    assert len(explored(rf.Partitioned(0.1, alpha=3.0), auto, rounds=9)) == 36
+    timed = replace(POOLED, timed=True)
+    world = small_world(irregular=True)
+    points = np.concatenate(
+        [np.repeat(np.linspace(0, 1, 4), 30)[:, None], np.tile(world.grid.points, (4, 1))], 1
+    )
+    box = {"low": points.min(axis=0), "high": points.max(axis=0)}
+    one_by_one = explored(
+        rf.Qiu(0.2), timed, posterior=lambda m: Partition(KERNEL, ridge=0.5, alpha=3.0, **box)
+    )
+    same(explored(rf.Partitioned(0.2), timed), one_by_one)
+
+
+# --- on real states ---
+
+
+def journey(strategy, model=MODEL, rounds=10, **options):
+    """An enumerated world, whose labels a kernel sees at their coordinates."""
+    sizes = {"transitions": 4 * rounds} if model.pooled else {"samples_per_step": rounds}
+    return rf.explore(Enumerated(small_world(irregular=True)), model, strategy, seed=3, **sizes, **options)
+
+
+class Puck(rf.World):
+    """A puck on a noisy line."""
+
+    state = rf.Box.of(x=(-2.0, 2.0), v=(-1.0, 1.0))
+    action = rf.Box.of(push=(-1.0, 1.0))
+    horizon = 5
+
+    def start(self, rng):
+        return np.array([rng.uniform(-0.5, 0.5), 0.0])
+
+    def sample(self, state, action, h, rng):
+        v = np.clip(0.9 * state[:, 1] + 0.4 * action[:, 0] + 0.05 * rng.standard_normal(len(state)), -1, 1)
+        x = np.clip(state[:, 0] + 0.5 * v, -2.0, 2.0)
+        return np.stack([x, v], axis=1), np.zeros(len(x), bool)
+
+
+def on_the_unit_cube(state, action):
+    """What a fixed kernel sees of a puck."""
+    return np.concatenate([(state + np.array([2.0, 1.0])) / (4.0, 2.0), (action + 1.0) / 2.0], axis=1)
+
+
+def equal(data, other):
+    for name in ("state", "action", "next_state"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("model", [MODEL, POOLED], ids=["per step", "pooled"])
+def test_never_splitting_is_qiu_on_real_states(model):
+    runs = [
+        rf.explore(Puck(), model, strategy, steps=60)
+        for strategy in (rf.Partitioned(0.3, alpha=None), rf.Qiu(0.3))
+    ]
+    equal(*runs)
+    plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
+    at = np.array([[0.3, 0.1], [-1.0, 0.4]])
+    assert plans[0].value(at).tolist() == plans[1].value(at).tolist()
+
+
+@pytest.mark.parametrize("model", [MODEL, POOLED], ids=["per step", "pooled"])
+def test_linear_is_qiu_with_the_linear_kernel_on_real_states(model):
+    linear = replace(model, kernel=KernelOf(FEATURES), ridge=1.0)
+    runs = [
+        rf.explore(Puck(), linear, strategy, steps=60)
+        for strategy in (rf.LinearRewardFree(FEATURES, 0.3), rf.Qiu(0.3))
+    ]
+    equal(*runs)
+    plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
+    at = np.array([[0.3, 0.1], [-1.0, 0.4]])
+    np.testing.assert_allclose(plans[0].value(at), plans[1].value(at), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("strategy", [rf.Partitioned(0.3), rf.Partitioned(0.3, 1.0, True), LINEAR], ids=repr)
+@pytest.mark.parametrize("model", [MODEL, POOLED], ids=["per step", "pooled"])
+def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_path):
+    data = rf.explore(Puck(), model, strategy, steps=80)
+    plan = rf.plan(data, "-x**2 + 0.1*push")  # by default too
+    assert isinstance(plan, rf.FittedPlan)
+    kind = FeatureDesign if strategy == LINEAR else Partition
+    for design in plan.recursion.observed.designs:
+        assert type(design) is kind
+    other = rf.plan(data, "-x**2 + 0.1*push", rf.Mean(clip="range"), model=model)
+    assert {type(each) for each in other.recursion.observed.designs} == {rf.Design}
+    at = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    assert np.abs(plan.value(at) - other.value(at)).max() > 1e-3
+    data.save(tmp_path / "run.npz")
+    read = rf.load(tmp_path / "run.npz")
+    np.testing.assert_array_equal(rf.plan(read, "-x**2 + 0.1*push").value(at), plan.value(at))
+    plan.save(tmp_path / "plan.npz")
+    again = rf.load_plan(tmp_path / "plan.npz")
+    np.testing.assert_allclose(again.value(at), plan.value(at), rtol=0, atol=1e-12)
+    half = rf.explore(Puck(), model, strategy, steps=37)
+    equal(rf.explore(Puck(), model, strategy, steps=80, resume=half), data)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_partition_of_real_states_is_that_of_their_bounds(drop):
+    strategy = rf.Partitioned(0.3, alpha=1.0, drop=drop)
+    data = rf.explore(Puck(), POOLED, strategy, steps=80)
+    (design,) = rf.plan(data, "-x**2", rf.Mean()).recursion.observed.designs
+    _, inside = reference_partition.grown(on_the_unit_cube(data.state, data.action), 1.0, drop)
+    assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
+
+
+def test_a_partition_of_labels_is_that_of_their_coordinates():
+    data = journey(rf.Partitioned(0.3, alpha=1.0), POOLED)
+    (design,) = rf.plan(data, "s", rf.Mean(clip="range")).recursion.observed.designs
+    grid = small_world(irregular=True).grid.points
+    unit = reference_partition.unit(grid[data.state * 5 + data.action], grid.min(axis=0), grid.max(axis=0))
+    _, inside = reference_partition.grown(unit, 1.0, drop=False)
+    assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
+
+
+def analogue_tables(data, n, strategy):
+    """E of every action at the state of step n, by dense inverses on the transitions before its episode."""
+    H, grid = 5, np.linspace(-1.0, 1.0, 9)
+    before = np.flatnonzero(data.episode < data.episode[n])
+    express = isinstance(strategy, rf.KernelRFExpress)
+
+    def table(h, states, value):
+        pairs = np.repeat(states, 9, axis=0), np.tile(grid, len(states))[:, None]
+        at, seen = on_the_unit_cube(*pairs), on_the_unit_cube(data.state[before], data.action[before])
+        sigma = np.sqrt(np.maximum(reference_partition.reference.variance(KERNEL, seen, 0.5, at), 0.0))
+        mean = 0.0
+        if value is not None:
+            mean = reference_partition.reference.mean(KERNEL, seen, 0.5, value, at)
+        bonus = (0.7 * sigma) ** 2 if express else 0.7 * sigma
+        most = H if express else H - 1 - h
+        return np.clip(bonus + (1.2 if express else 1.0) * mean, 0.0, most).reshape(-1, 9)
+
+    value = None
+    for h in range(H - 1, int(data.h[n]), -1):
+        value = table(h, data.next_state[before], value).max(axis=1)
+    return table(int(data.h[n]), data.state[n : n + 1], value)[0]
+
+
+@pytest.mark.parametrize("strategy", [rf.KernelRFUCRL(0.7), rf.KernelRFExpress(0.7)], ids=repr)
+def test_analogues_on_real_states_are_the_textbooks(strategy):
+    data = rf.explore(Puck(), POOLED, strategy, steps=30)
+    for n in range(10, 30):
+        tables = analogue_tables(data, n, strategy)
+        chosen = int(np.argmin(np.abs(np.linspace(-1.0, 1.0, 9) - data.action[n, 0])))
+        assert tables[chosen] >= tables.max() - 1e-9
+
+
+# --- refused ---
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "two", False])
+def test_a_bad_alpha_is_refused(alpha):
+    with pytest.raises(ValueError, match="alpha must be"):
+        rf.Partitioned(0.1, alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: rf.Partitioned(-0.1), "beta must be at least 0"),
+        (lambda: rf.Partitioned(0.1, drop=1), "drop must be True or False"),
+        (lambda: rf.Partitioned(0.1, ties="first"), "ties must be"),
+        (lambda: rf.LinearRewardFree(np.zeros(4), 0.1), r"features must be a table \(\|Z\|, d\)"),
+        (lambda: rf.LinearRewardFree(np.zeros((4, 0)), 0.1), "features must be a table"),
+        (lambda: rf.LinearRewardFree([[np.nan]], 0.1), "features must be finite"),
+        (lambda: rf.LinearRewardFree("poly", 0.1), "features must be an array"),
+        (lambda: rf.LinearRewardFree(FEATURES, 0.1, ridge=-1.0), "ridge must be positive"),
+        (lambda: rf.KernelRFUCRL(math.nan), "beta must be finite"),
+        (lambda: explored(rf.LinearRewardFree(np.ones((29, 2)), 0.1)), "a row for each of 30 pairs"),
+        (lambda: explored(rf.LinearRewardFree(lambda z: z[:, 0], 0.1)), "features must map points"),
+        (lambda: explored(LINEAR, rf.Model(rf.AutoKernel())), "there is none to be found"),
+        (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be found"),
+        (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.Linear(), 0.5)), "alpha is known for Matern"),
+        (lambda: explored(rf.MeanEmbedding(0.1)), "one plain regression for all steps"),
+        (lambda: explored(rf.MeanEmbedding(0.1), replace(POOLED, centred=True)), "one plain regression"),
+        (lambda: journey(rf.MeanEmbedding(0.1)), "one plain regression"),
+        (lambda: journey(rf.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
+        (lambda: journey(rf.KernelRFUCRL(0.1, ties="random")), "is for finite worlds"),
+        (lambda: explored(LINEAR, posterior=lambda model: model.design()), "leave out posterior="),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_a_partition_needs_bounds_before_the_first_step():
+    class Open(Puck):
+        state = rf.Box.of(x=None, v=(-1.0, 1.0))
+
+    with pytest.raises(ValueError, match="needs bounds, and x has none"):
+        rf.explore(Open(), rf.Model(rf.AutoKernel(), pooled=True), rf.Partitioned(0.1, alpha=3.0), steps=5)
+
+
+def test_coverage_refuses_posteriors_that_it_does_not_know():
+    with pytest.raises(ValueError, match="errors are measured of the model's own posteriors"):
+        errors_of_run(small_world(), REWARD, MODEL, rf.Partitioned(0.1), 4)
+
+
+def test_what_a_strategy_brings():
+    assert isinstance(rf.Partitioned(0.1).lattice(MODEL, np.eye(2)), Partitions)
+    assert isinstance(LINEAR.lattice(MODEL, np.eye(2)), FeatureLattice)
