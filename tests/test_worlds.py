@@ -796,3 +796,19 @@ def test_bad_parameters_of_the_corridor(changed, said):
 def test_bad_parameters_of_a_sharpened_world(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         rf.sharpened_world(**SMALL, **{name: value})
+
+
+def test_riverswim_is_a_chain_with_a_current():
+    P = rf.riverswim_world(states=4).P
+    np.testing.assert_allclose(P[:, 0], [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
+    swims = [[0.4, 0.6, 0, 0], [0.05, 0.6, 0.35, 0], [0, 0.05, 0.6, 0.35], [0, 0, 0.4, 0.6]]
+    np.testing.assert_allclose(P[:, 1], swims)
+
+
+def test_a_garnet_leads_to_as_many_states_as_asked():
+    world = rf.garnet_world(states=7, actions=3, branching=2, seed=5)
+    assert ((world.P > 0.0).sum(axis=-1) == 2).all() and world.start.argmax() == 0
+    np.testing.assert_array_equal(world.P, rf.garnet_world(states=7, actions=3, branching=2, seed=5).P)
+    assert (world.P != rf.garnet_world(states=7, actions=3, branching=2, seed=6).P).any()
+    with pytest.raises(ValueError, match="branching must be at most the 7 states, got 8"):
+        rf.garnet_world(states=7, branching=8)

@@ -12,6 +12,7 @@ import typer
 
 import rewardfree as rf
 from rewardfree.cli import demonstration, journeys
+from rewardfree.cli.baselines import baselines
 from rewardfree.cli.beyond import beyond
 from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.console import console
@@ -134,7 +135,9 @@ def query_plan(
 def reproduce(
     what: Annotated[
         str,
-        typer.Argument(help="figure1, functions, betas, repeats, table, all of these, beyond, or control."),
+        typer.Argument(
+            help="figure1, functions, betas, repeats, table, all of these, beyond, baselines, or control."
+        ),
     ] = "figure1",
     preset: Annotated[str, typer.Option(help="published, or literal: as the text says.")] = "published",
     runs: Annotated[
@@ -161,6 +164,7 @@ def reproduce(
     Figures 5-7. `repeats`: Figures 8-10, on other draws. `table`: Table 1, and our gaps beside the authors'.
 
     Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
+    `baselines`, every system that the paper names;
     `control`, five Gymnasium tasks, explored once without a reward, planned for several.
 
     Ctrl-C leaves what is stored, and says the command that goes on.
@@ -169,7 +173,7 @@ def reproduce(
     `rewardfree reproduce repeats --draws 3 --kernels se,matern15`
     """
     engine = Engine(jobs, cluster, console(quiet, as_json))
-    further = {"beyond": beyond, "control": control}
+    further = {"beyond": beyond, "baselines": baselines, "control": control}
     if what in further:
         if preset != "published" or draws is not None or kernels != ",".join(KERNELS) or device != "cpu":
             raise ValueError(

@@ -11,7 +11,8 @@ import numpy as np
 
 from rewardfree.cli.engine import Engine
 from rewardfree.cli.stored import seeds_from
-from rewardfree.experiments.beyond import COMPARED, MEASURES, PAPER, BeyondUnit, references, world_names
+from rewardfree.experiments.beyond import COMPARED, MEASURES, BeyondUnit
+from rewardfree.experiments.instances import PAPER, hard_and_paper, references
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.beyond import (
@@ -36,7 +37,7 @@ COLUMNS = ("world", "seed", "explorer", "model", "planner", "steps", "episodes",
 def beyond(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) -> Iterator[str]:
     """Every explorer, model and planner on every world; units that are stored are not run again."""
     seeds = seeds_from(FIRST_SEED, seed, runs, 1 if quick else RUNS)
-    worlds = QUICK_WORLDS if quick else world_names()
+    worlds = QUICK_WORLDS if quick else hard_and_paper()
     units = [BeyondUnit(world, each, quick) for each in seeds for world in worlds]
     folder = out / ("beyond-quick" if quick else "beyond")
     yield f"beyond: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"

@@ -12,20 +12,12 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
+from rewardfree.experiments.instances import instance_named
 from rewardfree.planning.finite import Planner, backward, prepared
-from rewardfree.presets import PUBLISHED
 from rewardfree.regressions import Regressions
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.suite import suite_names
 
-#: The paper's own kernels, each with a world drawn from it.
-PAPER = {
-    "paper-squared-exponential": rf.SquaredExponential(lengthscale=0.1),
-    "paper-matern-1.5": rf.Matern(nu=1.5, lengthscale=0.1),
-    "paper-matern-2.5": rf.Matern(nu=2.5, lengthscale=0.1),
-}
-PAPER_REWARDS = 5
 #: Part of every unit's name: raised when it would give other numbers.
 RESULTS_VERSION = 2
 #: Environment steps at which everything is compared, and at which the curves are read besides.
@@ -71,22 +63,6 @@ LINES = (
     ("uniform", *DEFAULT_WAY),
     ("scout", *DEFAULT_WAY),
 )
-
-
-def world_names() -> tuple[str, ...]:
-    """The hard suite and the paper's worlds."""
-    return (*suite_names(), *PAPER)
-
-
-def instance_named(name: str) -> rf.Instance:
-    """A world with its rewards and the learner's model."""
-    if name not in PAPER:
-        return rf.hard_suite([name])[0]
-    kernel = PAPER[name]
-    drawn = [rf.rkhs_world(kernel, seed=seed) for seed in range(PAPER_REWARDS)]
-    ridge = PUBLISHED.ridge(kernel)
-    rewards = np.stack([reward for _, reward in drawn])
-    return rf.Instance(name, "a draw of the paper's", drawn[0][0], rewards, rf.Model(kernel, ridge))
 
 
 @dataclass(frozen=True)
@@ -194,19 +170,3 @@ def _axes(run: Any) -> dict[str, Any]:
     """What the data cost, on every axis."""
     kept = int(run.kept.sum())
     return {"steps": run.steps, "episodes": run.episodes, "samples_per_step": kept / run.horizon}
-
-
-def references(name: str) -> dict[str, Any]:
-    """What a world asks of a learner: V* and gaps that need no data, means over its rewards."""
-    instance = instance_named(name)
-    world = instance.world
-    found = [rf.describe(world, reward) for reward in instance.rewards]
-    mean = {
-        "optimal": [each.optimal for each in found],
-        "myopic": [each.myopic.start for each in found],
-        "random": [each.random.start for each in found],
-        "row_distance": [found[0].row_distance],
-        "next_states": [found[0].next_states],
-        "reachable": [found[0].reachable],
-    }
-    return {"world": name, "about": instance.about, **{key: float(np.mean(v)) for key, v in mean.items()}}

@@ -15,12 +15,13 @@ from rewardfree.experiments.beyond import (
     EXPLORERS,
     LINES,
     MODELS,
-    PAPER,
     PAPERS_FOUR,
     PAPERS_WAY,
     PLANNERS,
 )
-from rewardfree.report.style import COLOURS, LEVELS, STYLE, from_zero, legend_below
+from rewardfree.experiments.instances import PAPER
+from rewardfree.report.panels import Curve, panels_figure
+from rewardfree.report.style import COLOURS
 
 #: What is asked of the default against the best of the paper's four: the floor, and the goal.
 MUST, GOAL = 1.0 / 3.0, 1.0 / 5.0
@@ -247,38 +248,14 @@ def best_of_four(found: Found, world: str, steps: int) -> str | None:
 
 def curves_figure(found: Found, references: list[dict[str, Any]], axis: str) -> Any:
     """Gap against steps, episodes or samples on every world."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    columns = min(4, len(references))
-    rows = -(-len(references) // columns)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.9 * columns, 2.5 * rows + 0.9), layout="constrained")
-        places = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-        for place, each in zip(places, references, strict=False):
-            for line in LINES:
-                x, mean, error = found.curve(each["world"], line, axis)
-                if not len(x) or not x.all():  # queries belong to no episode
-                    continue
-                style = _STYLES[line]
-                way = "as in the paper" if line[1:] == PAPERS_WAY else "default plan"
-                place.plot(x, mean, marker=".", markersize=4, label=f"{line[0]}, {way}", **style)
-                error = np.nan_to_num(error)
-                place.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.15, lw=0)
-            for name in ("myopic", "random"):
-                place.axhline(each[name], label=f"{name} policy", **LEVELS[name])
-            place.set_title(each["world"], fontsize=9)
-            place.set_xlabel(AXES[axis], fontsize=8)
-            place.set_xscale("log")
-        for place in places[len(references) :]:
-            place.set_visible(False)
-        shown = places[: len(references)]
-        from_zero(shown)
-        for place in places[::columns]:
-            place.set_ylabel("gap at the start")
-        legend_below(figure, shown, columns=3)
-        figure.suptitle(f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error")
-    return figure
+    def curves(world: str) -> Iterable[Curve]:
+        for line in LINES:
+            way = "as in the paper" if line[1:] == PAPERS_WAY else "default plan"
+            yield f"{line[0]}, {way}", *found.curve(world, line, axis), _STYLES[line]
+
+    title = f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error"
+    return panels_figure(references, curves, AXES[axis], title)
 
 
 def _cell(gaps: Any) -> str:

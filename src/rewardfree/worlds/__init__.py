@@ -14,6 +14,7 @@ from rewardfree.worlds.hard import (
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.spaces import Box, Discrete, Spaces
 from rewardfree.worlds.suite import Instance, hard_suite
+from rewardfree.worlds.tabular import garnet_world, riverswim_world
 from rewardfree.worlds.world import Observation, World
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "bumps",
     "corridor_world",
     "from_gymnasium",
+    "garnet_world",
     "hard_suite",
     "portal_world",
+    "riverswim_world",
     "rkhs_world",
     "rooms_world",
     "sharpened_world",

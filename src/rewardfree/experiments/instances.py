@@ -1,0 +1,75 @@
+"""Worlds by name, each with rewards and the model that a learner is told: what methods are compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import rewardfree as rf
+from rewardfree.presets import PUBLISHED
+from rewardfree.streams import stream
+from rewardfree.worlds.suite import suite_names
+
+#: The paper's own kernels, each with a world drawn from it.
+PAPER = {
+    "paper-squared-exponential": rf.SquaredExponential(lengthscale=0.1),
+    "paper-matern-1.5": rf.Matern(nu=1.5, lengthscale=0.1),
+    "paper-matern-2.5": rf.Matern(nu=2.5, lengthscale=0.1),
+}
+REWARDS = 5
+
+
+def hard_and_paper() -> tuple[str, ...]:
+    """The names of the hard suite and of the paper's worlds."""
+    return (*suite_names(), *PAPER)
+
+
+def instance_named(name: str) -> rf.Instance:
+    """A world with its rewards and the learner's model."""
+    if name in TABULAR:
+        return TABULAR[name](name)
+    if name not in PAPER:
+        return rf.hard_suite([name])[0]
+    kernel = PAPER[name]
+    draws = [rf.rkhs_world(kernel, seed=seed) for seed in range(REWARDS)]
+    ridge = PUBLISHED.ridge(kernel)
+    rewards = np.stack([reward for _, reward in draws])
+    return rf.Instance(name, "a draw of the paper's", draws[0][0], rewards, rf.Model(kernel, ridge))
+
+
+def _garnet(name: str) -> rf.Instance:
+    world = rf.garnet_world()
+    rewards = stream(0, "rewards", name).random((REWARDS, *world.grid.shape))
+    about = "a random world: every (s,a) leads to three of ten states"
+    return rf.Instance(name, about, world, rewards, _TOLD)
+
+
+def _riverswim(name: str) -> rf.Instance:
+    world = rf.riverswim_world()
+    S, A = world.grid.shape
+    paid = np.repeat(np.eye(S)[1:, :, None], A, axis=2)  # each for being at one state beyond the first
+    return rf.Instance(name, "a chain of six states against a current", world, paid, _TOLD)
+
+
+#: What a learner is told where no state says anything about another.
+_TOLD = rf.Model(rf.Delta(), ridge=1.0)
+#: Small worlds without any geometry.
+TABULAR: dict[str, Callable[[str], rf.Instance]] = {"garnet": _garnet, "riverswim": _riverswim}
+
+
+def references(name: str) -> dict[str, Any]:
+    """What a world asks of a learner: V* and gaps that need no data, means over its rewards."""
+    instance = instance_named(name)
+    world = instance.world
+    found = [rf.describe(world, reward) for reward in instance.rewards]
+    mean = {
+        "optimal": [each.optimal for each in found],
+        "myopic": [each.myopic.start for each in found],
+        "random": [each.random.start for each in found],
+        "row_distance": [found[0].row_distance],
+        "next_states": [found[0].next_states],
+        "reachable": [found[0].reachable],
+    }
+    return {"world": name, "about": instance.about, **{key: float(np.mean(v)) for key, v in mean.items()}}

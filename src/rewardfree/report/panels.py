@@ -1,0 +1,56 @@
+"""A panel for each of many worlds, with curves and with what needs no data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rewardfree.report.style import LEVELS, STYLE, from_zero, legend_below
+
+#: A name, places on the axis, means, standard errors, and how the line is drawn.
+Curve: TypeAlias = tuple[str, Any, Any, Any, Mapping[str, Any]]
+
+
+def panels_figure(
+    references: Sequence[Mapping[str, Any]],
+    curves: Callable[[str], Iterable[Curve]],
+    axis: str,
+    title: str,
+    *,
+    columns: int = 3,
+) -> Any:
+    """The curves of every world; `references` say what its myopic and random policies lose.
+
+    A curve with a place at 0 is left out: queries belong to no episode. `columns` are the legend's.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    across = min(4, len(references))
+    down = -(-len(references) // across)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.9 * across, 2.5 * down + 0.9), layout="constrained")
+        places = figure.subplots(down, across, squeeze=False).reshape(-1)
+        for place, each in zip(places, references, strict=False):
+            for name, x, mean, error, style in curves(each["world"]):
+                if not len(x) or not x.all():
+                    continue
+                place.plot(x, mean, marker=".", markersize=4, label=name, **style)
+                error = np.nan_to_num(error)
+                place.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.15, lw=0)
+            for name in ("myopic", "random"):
+                place.axhline(each[name], label=f"{name} policy", **LEVELS[name])
+            place.set_title(each["world"], fontsize=9)
+            place.set_xlabel(axis, fontsize=8)
+            place.set_xscale("log")
+        for place in places[len(references) :]:
+            place.set_visible(False)
+        shown = places[: len(references)]
+        from_zero(shown)
+        for place in places[::across]:
+            place.set_ylabel("gap at the start")
+        legend_below(figure, shown, columns=columns)
+        figure.suptitle(title)
+    return figure

@@ -1,0 +1,131 @@
+"""Every system on the same worlds: units are what the library gives, and tables say what the records do."""
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+from rewardfree.cli.baselines import baselines
+from rewardfree.cli.engine import Engine
+from rewardfree.experiments.baselines import (
+    MEASURES,
+    QUICK_SIZES,
+    SYSTEMS,
+    BaselineUnit,
+    run_unit,
+    systems_on,
+)
+from rewardfree.experiments.instances import PAPER, TABULAR, instance_named
+from rewardfree.report.baselines import (
+    Found,
+    curves_figure,
+    exponents_table,
+    fitted_exponent,
+    gaps_table,
+    theory_exponent,
+)
+
+
+@pytest.fixture(scope="module")
+def records():
+    return run_unit(BaselineUnit("riverswim", 3, quick=True))
+
+
+def test_a_unit_is_explore_plan_and_gap(records):
+    instance = instance_named("riverswim")
+    for name, model in (("qiu", instance.model), ("rf-ucrl", instance.model)):
+        system = SYSTEMS[name]
+        data = rf.explore(
+            instance.world, model, system.strategy(instance), samples_per_step=QUICK_SIZES[0], seed=3
+        )
+        gaps = [
+            rf.gap(instance.world, rf.plan(data, reward, system.planner), reward)
+            for reward in instance.rewards
+        ]
+        (found,) = [each for each in records if (each["system"], each["size"]) == (name, QUICK_SIZES[0])]
+        for measure in MEASURES:
+            assert found[measure] == [round(float(getattr(gap, measure)), 5) for gap in gaps]
+        assert (found["steps"], found["episodes"]) == (data.steps, data.episodes)
+
+
+def test_every_system_is_measured_at_every_size(records):
+    assert {(each["system"], each["size"]) for each in records} == {
+        (name, size) for name in systems_on("riverswim") for size in QUICK_SIZES
+    }
+    assert set(SYSTEMS) - set(systems_on("riverswim")) == {"partitioned", "scout"}
+    assert systems_on("rooms") == list(SYSTEMS)
+
+
+def test_the_cost_of_jin_counts_its_first_phase(records):
+    cost = {each["system"]: each for each in records if each["size"] == QUICK_SIZES[-1]}
+    goals = 6 * 10 * 10  # states, steps, episodes for each
+    assert cost["jin"]["episodes"] == goals + QUICK_SIZES[-1] and cost["qiu"]["episodes"] == QUICK_SIZES[-1]
+    assert cost["online"]["episodes"] == 10 * QUICK_SIZES[-1] and cost["generative"]["episodes"] == 0
+
+
+def falling(world="paper-matern-1.5", exponents=None, sizes=(10, 20, 40, 80)):
+    """Records whose gaps are exact powers, two runs apart by a tenth."""
+    exponents = exponents or dict.fromkeys(SYSTEMS, 0.25)
+    return [
+        {
+            "world": world, "system": name, "size": n, "steps": 10 * n, "episodes": n, "seed": seed,
+            "start": [factor * n**-x * (2 + i) / 2.5 for i in range(2)],
+            "explore_seconds": 1.5, "plan_seconds": 0.25,
+        }
+        for name, x in exponents.items() for n in sizes for seed, factor in enumerate((0.9, 1.1))
+    ]  # fmt: skip
+
+
+def test_exponents_are_those_of_the_records():
+    assert fitted_exponent(np.array([10.0, 100.0]), np.array([1.0, 0.1])) == pytest.approx(1.0)
+    assert np.isnan(fitted_exponent(np.array([10.0, 100.0]), np.array([1.0, 0.0])))
+    assert np.isnan(fitted_exponent(np.array([10.0]), np.array([1.0])))
+    table = exponents_table(Found(falling(exponents={"qiu": 0.25, "linear": 0.5})), ["paper-matern-1.5"])
+    rows = {line[:20].strip(): line[20:].strip() for line in table[2:]}
+    assert (rows["qiu"], rows["linear"], rows["cme"]) == ("0.25 / 0.30", "0.50 / 0.50", "-")
+
+
+def test_theory_has_a_row_for_those_it_names():
+    assert theory_exponent("qiu", "paper-matern-1.5") == pytest.approx(1.0 / (2.0 + 2.0 / 1.5))
+    assert theory_exponent("partitioned", "paper-matern-2.5") == pytest.approx(1.0 / 2.8)
+    assert theory_exponent("online", "paper-squared-exponential") == 0.5
+    assert theory_exponent("jin", "riverswim") == theory_exponent("linear", "paper-matern-1.5") == 0.5
+    assert theory_exponent("qiu", "riverswim") is None and theory_exponent("scout", "rooms") is None
+
+
+def test_gaps_between_sizes_are_interpolated_and_never_guessed_beyond():
+    found = Found(falling(exponents={"qiu": 1.0}))
+    middle = (20.0**-1 + 40.0**-1) / 2
+    assert found.at("paper-matern-1.5", "qiu", "steps", np.sqrt(200.0 * 400.0)) == pytest.approx(middle)
+    assert np.isnan(found.at("paper-matern-1.5", "qiu", "steps", 900.0))
+    assert np.isnan(found.at("rooms", "qiu", "steps", 200.0))
+    table = gaps_table(found, ["paper-matern-1.5"], "steps", 400)
+    assert [line.split()[-1] for line in table if line.startswith(("qiu", "jin"))] == ["0.025", "-"]
+
+
+def test_the_figure_has_a_panel_for_each_world_and_a_line_for_each_system():
+    about = [{"world": "paper-matern-1.5", "myopic": 0.1, "random": 2.0}]
+    figure = curves_figure(Found(falling()), about, "episodes")
+    assert len(figure.axes) == 1 and len(figure.axes[0].lines) == len(SYSTEMS) + 2
+
+
+def test_the_command_says_and_writes_everything(tmp_path):
+    said = list(baselines(tmp_path, 1, 0, True, Engine(1)))
+    assert said[0] == "baselines: 2 units, 2 worlds, seeds 6000 to 6000"
+    folder = tmp_path / "baselines-quick"
+    table = (folder / "table.txt").read_text()
+    assert all(line in table for line in said if line.startswith(("scout", "jin", "x of gap", "CPU")))
+    pictures = {
+        f"baselines-{axis}.{form}" for axis in ("size", "episodes", "steps") for form in ("png", "pdf")
+    }
+    assert {path.name for path in folder.iterdir()} == {"units", "table.txt", *pictures}
+    again = list(baselines(tmp_path, 1, 0, True, Engine(1)))
+    assert any("0 units run" in line for line in again)
+
+
+def test_instances_are_told_a_model_that_suits_them():
+    assert isinstance(instance_named("garnet").model.kernel, rf.Delta)
+    assert instance_named("paper-matern-1.5").model.kernel == PAPER["paper-matern-1.5"]
+    for name in TABULAR:
+        instance = instance_named(name)
+        assert instance.rewards.shape == (5, *instance.world.grid.shape)
+        assert instance.rewards.min() >= 0.0 and instance.rewards.max() <= 1.0
