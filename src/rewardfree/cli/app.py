@@ -184,8 +184,7 @@ def reproduce(
         names = tuple(name.strip() for name in kernels.split(",") if name.strip())
         wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick, device)
         found = perform(what, Job(wanted, out, engine))
-    for line in found:
-        engine.console.say(line)
+    engine.say(found)
 
 
 @app.command()

@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
+import typer
+
 T = TypeVar("T")
 
 #: Seconds between two lines about progress where they stay: in a log, or in what a program reads.
@@ -35,11 +37,10 @@ class Text(Console):
     """For people: lines, and a bar that goes away on a terminal, or a line now and then elsewhere."""
 
     def say(self, line: str) -> None:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+        typer.echo(line)  # which knows terminals that lack a sign
 
     def interrupted(self, line: str, command: str) -> None:
-        sys.stderr.write(f"rewardfree: {line}; to go on: {command}\n")
+        typer.echo(f"rewardfree: {line}; to go on: {command}", err=True)
 
     def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
         on_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -79,8 +80,7 @@ class Events(Console):
                 told = pace.seconds
 
     def _tell(self, event: str, **about: Any) -> None:
-        sys.stdout.write(f"{json.dumps({'event': event, **about})}\n")
-        sys.stdout.flush()
+        typer.echo(json.dumps({"event": event, **about}))
 
 
 def console(quiet: bool = False, as_json: bool = False) -> Console:

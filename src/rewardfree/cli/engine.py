@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -78,11 +79,25 @@ class Engine:
             yield
             self._look_inside(units, path)
             return
-        with ThreadPoolExecutor(1) as thread:
-            looking = thread.submit(replace(self, console=Silent())._look_inside, units, path)
+        thread, stopped = ThreadPoolExecutor(1), threading.Event()
+        try:
+            looking = thread.submit(replace(self, console=Silent())._look_inside, units, path, stopped)
             thread.submit(self._pool.start)
             yield
             looking.result()
+        except BaseException:
+            stopped.set()  # nobody waits for the rest
+            raise
+        finally:
+            thread.shutdown(cancel_futures=True)
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Say lines as they come; what is interrupted between two runs is safe, too."""
+        try:
+            for line in lines:
+                self.console.say(line)
+        except KeyboardInterrupt as reason:
+            self._end("interrupted; what was run is stored", reason)
 
     def draw(self, *pictures: Picture) -> list[Path]:
         """Draw pictures, in processes where there are many; their files."""
@@ -92,7 +107,7 @@ class Engine:
     def _pool(self) -> DrawingPool:
         return DrawingPool(self.jobs)
 
-    def _look_inside(self, units: Sequence[Any], path: Path) -> None:
+    def _look_inside(self, units: Sequence[Any], path: Path, stopped: threading.Event | None = None) -> None:
         wanted = sittings(units)
         if not wanted or portraits_are_there(wanted, path):
             return
@@ -100,7 +115,8 @@ class Engine:
             work = make_portraits(wanted, path, self.jobs, self.cluster)
             with closing(self.console.watched(work, len(wanted))) as finished:
                 for _ in finished:
-                    pass
+                    if stopped is not None and stopped.is_set():
+                        return
 
     @contextmanager
     def _interruptions(self, stored: Callable[[], tuple[int, int]], path: Path) -> Iterator[None]:
@@ -109,10 +125,12 @@ class Engine:
                 yield
             except KeyboardInterrupt as reason:
                 done, total = stored()
-                line = f"interrupted with {done} of {total} units stored in {path}"
-                self.console.interrupted(line, shlex.join(["rewardfree", *_typed.get()]))
-                number = signal.SIGTERM if reason.args else signal.SIGINT
-                raise typer.Exit(128 + number) from None
+                self._end(f"interrupted with {done} of {total} units stored in {path}", reason)
+
+    def _end(self, line: str, reason: KeyboardInterrupt) -> NoReturn:
+        """Say how to go on, and end as a shell expects it."""
+        self.console.interrupted(line, shlex.join(["rewardfree", *_typed.get()]))
+        raise typer.Exit(128 + (signal.SIGTERM if reason.args else signal.SIGINT)) from None
 
 
 class Remembering(TyperGroup):

@@ -145,9 +145,6 @@ class Job:
         if self.stored_in is not None:
             with stored(folder) as store:
                 return lines(store.rows())
-        if on_device(sweep.units):
-            begin_first_world(sweep.units)  # while torch is loaded
-        check_devices(sweep.units, self.engine.jobs, self.engine.cluster)  # before a folder is made
         runs = sum(len(unit.seeds) for unit in sweep.units if isinstance(unit, Unit))
         yield f"{name}: {runs} runs in {len(sweep.units)} units, {self.what.settings}"
         started, used = time.perf_counter(), _cpu_minutes()
@@ -202,6 +199,10 @@ def perform(name: str, job: Job) -> Iterator[str]:
     """Do one of the parts, or all of them, and yield the lines to print."""
     if name != "all" and name not in PARTS:
         raise ValueError(f"there is {', '.join(PARTS)} or all to reproduce, got {name!r}")
+    units = job.what.figure1().units  # every part begins with its first world
+    if on_device(units):
+        begin_first_world(units)  # while torch is loaded
+    check_devices(units, job.engine.jobs, job.engine.cluster)  # before a folder is made
     return job.all() if name == "all" else PARTS[name](job)
 
 

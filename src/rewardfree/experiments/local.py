@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -13,8 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
-from rewardfree.experiments.memory import keep_freed_memory
 from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
+from rewardfree.experiments.workers import begin_worker, unheard_interrupts
 
 
 def finished_units(
@@ -28,7 +25,7 @@ def finished_units(
             with _workers(min(jobs, len(left))) as pool:
                 while left or running:
                     while left and len(running) < jobs:
-                        with _interrupts_later():  # workers are started here
+                        with unheard_interrupts():  # workers are started here
                             future = pool.submit(left[0].run, allow_imports)
                         running[future] = left.popleft()
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -50,7 +47,7 @@ def _alone(unit: Runnable, allow_imports: bool) -> list[Any] | None:
     for _ in range(ATTEMPTS - 1):  # the first one was in company
         try:
             with _workers(1) as pool:
-                with _interrupts_later():
+                with unheard_interrupts():
                     future = pool.submit(unit.run, allow_imports)
                 return _result(future, unit)
         except BrokenProcessPool:
@@ -59,23 +56,10 @@ def _alone(unit: Runnable, allow_imports: bool) -> list[Any] | None:
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, and processes started in it never hear it.
-
-    It goes to all of a terminal's processes; workers are ended by their parent, which hears it as well.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
 def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the block, at once if it fails: what they were doing is done again."""
     before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), begin_worker) as pool:
         try:
             yield pool
         except BrokenProcessPool:
@@ -90,21 +74,3 @@ def _result(future: Future[list[Any]], unit: Runnable) -> list[Any]:
     """What a worker returned."""
     with errors_of(unit):
         return future.result()
-
-
-def _begin() -> None:
-    """What a worker does before its first unit."""
-    keep_freed_memory()
-    _end_with_the_parent()
-
-
-def _end_with_the_parent() -> None:
-    """A worker must not live on when its parent was killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -131,7 +131,13 @@ class _Making:
 
 def made_world(table: str, allow_imports: bool) -> tuple[Any, Any]:
     """A world and its reward; drawing the paper's takes a second or two, and units share them."""
-    return _making(table, allow_imports).of(table, allow_imports)
+    with _finding:
+        making = _making(table, allow_imports)
+    return making.of(table, allow_imports)
+
+
+#: Two threads that miss in the cache at the same time would get two of them.
+_finding = threading.Lock()
 
 
 @lru_cache(maxsize=4)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardfree.experiments.workers import begin_worker, unheard_interrupts
 from rewardfree.report.style import save
 
 FORMS = ("png", "pdf", "svg")
@@ -44,18 +45,22 @@ class DrawingPool:
     def start(self) -> None:
         """Start the processes now, while there is nothing to draw yet."""
         pool = self._processes()
-        for _ in range(self._workers):
-            pool.submit(_get_ready)
+        with unheard_interrupts():  # processes are started here
+            for _ in range(self._workers):
+                pool.submit(_get_ready)
 
     def draw(self, pictures: Sequence[Picture]) -> list[Path]:
         """Draw them; all files in order."""
         if self._workers == 1 or (len(pictures) < FEW and self._pool is None):
             return [path for picture in pictures for path in picture.draw()]
-        return [path for paths in self._processes().map(Picture.draw, pictures) for path in paths]
+        with unheard_interrupts():
+            drawn = self._processes().map(Picture.draw, pictures)
+        return [path for paths in drawn for path in paths]
 
     def _processes(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._workers, multiprocessing.get_context("spawn"))
+            spawn = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, spawn, begin_worker)
         return self._pool
 
 
