@@ -279,11 +279,12 @@ def check_same_rows(found, wanted):
     np.testing.assert_allclose(*gaps, rtol=0, atol=1e-10)
 
 
-def test_a_device_is_fed_by_this_process_one_unit_after_the_other(device, in_process, tmp_path):
+def test_a_device_is_fed_by_this_process_one_unit_after_the_other(device, in_process, monkeypatch, tmp_path):
     cpu = Sweep.of(TABLE)
     with Store(tmp_path / "cpu.sqlite") as store:
         run_units(cpu.units, store)
     device.calls.clear()
+    monkeypatch.setattr(local, "finished_units", lambda *_: iter(()))  # processes that do nothing
     with Store(tmp_path / "cuda.sqlite") as store:
         assert run_units(cpu.on("cuda").units, store) == 6 + 3
         assert run_units(cpu.on("cuda").units, store) == 0
@@ -375,16 +376,25 @@ def test_a_reproduction_on_a_device_is_that_of_the_cpu(device, in_process, monke
 
 
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
-def test_portraits_are_the_same_beside_a_device_and_after_the_cores(where, device, in_process, tmp_path):
+def test_portraits_are_the_same_beside_a_device_and_after_the_cores(where, device, monkeypatch, tmp_path):
+    askers = []
+
+    def finished(units, *_):
+        askers.append(threading.current_thread())
+        return ((each, each.run()) for each in units)
+
+    monkeypatch.setattr(local, "finished_units", finished)
     units = Sweep.of(TABLE).on(where).units
     path, wanted = tmp_path / "portraits.npz", tmp_path / "wanted.npz"
     for _ in make_portraits(sittings(units), wanted):
         pass
+    askers.clear()
     with Engine(console=Silent()).looking_inside(units, path):
         deadline = time.monotonic() + 20
         while where == "cuda" and not path.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert path.exists() == (where == "cuda")
+    assert [asker is threading.main_thread() for asker in askers] == [where == "cpu"]
     assert path.read_bytes() == wanted.read_bytes()
     before = path.stat().st_mtime_ns
     with Engine(console=Silent()).looking_inside(units, path):
@@ -412,7 +422,7 @@ def test_portraits_are_not_waited_for_when_the_sweep_fails(device, monkeypatch, 
         while len(seen) < 2:
             time.sleep(0.005)
         raise ValueError("the sweep's own")
-    assert len(seen) == 2 < len(sittings(units)) and list(tmp_path.iterdir()) == []
+    assert stopped.is_set() and len(seen) == 2 < len(sittings(units)) and list(tmp_path.iterdir()) == []
 
 
 def test_what_fails_beside_a_device_is_told(device, monkeypatch, tmp_path):
