@@ -518,7 +518,7 @@ def test_what_means_nothing_to_counts_is_refused(strategy):
     ):
         with pytest.raises(ValueError, match=f"{name} counts visits, for which {said}"):
             rf.explore(world(), model, strategy, steps=300)
-    with pytest.raises(ValueError, match=f"{name} has posteriors of its own: leave posterior= out"):
+    with pytest.raises(ValueError, match=f"{name} has posteriors of its own: leave out posterior="):
         rf.explore(world(), strategy=strategy, steps=300, posterior=lambda model: model.design())
     with pytest.raises(ValueError, match="measured of the model's own posteriors"):
         errors_of_run(world(), np.eye(3, 2), strategy.usual_model(), strategy, 20)
