@@ -204,7 +204,7 @@ def test_quiet_and_json_are_two_wishes():
 def here(monkeypatch):
     """Units are run in this process, which is sooner than to start others; pictures are not drawn."""
     monkeypatch.setattr(local, "finished_units", lambda units, *_: ((unit, unit.run()) for unit in units))
-    monkeypatch.setattr(Engine, "draw", lambda self, *pictures: [each.path for each in pictures])
+    monkeypatch.setattr(Engine, "draw", lambda self, *pictures: lambda: [each.path for each in pictures])
 
 
 def commanded(capsys, *arguments):

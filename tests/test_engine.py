@@ -345,7 +345,7 @@ def test_threads_that_want_a_world_at_once_share_it(monkeypatch):
 
 def test_a_reproduction_on_a_device_is_that_of_the_cpu(device, in_process, monkeypatch, tmp_path, capsys):
     """Same gaps and portraits, in a folder of its own, which can be drawn again where there is no device."""
-    monkeypatch.setattr(Engine, "draw", lambda self, *pictures: [each.path for each in pictures])
+    monkeypatch.setattr(Engine, "draw", lambda self, *pictures: lambda: [each.path for each in pictures])
     arguments = ("reproduce", "betas", "--quick", "--kernels", "se", "--runs", 5, "--out", tmp_path)
     for more in ((), ("--device", "cuda")):
         code, out, errors = commanded(capsys, *arguments, *more)
@@ -450,17 +450,17 @@ def pictures(folder, number):
 
 def test_processes_draw_the_same_pictures_in_order(tmp_path):
     """The first few without processes, unless these were started before."""
-    here = DrawingPool(1).draw(pictures(tmp_path / "here", 2))
+    here = DrawingPool(1).draw(pictures(tmp_path / "here", 2))()
     pool = DrawingPool(2)
     few = [replace(each, figure=lambda each=each: each.figure()) for each in pictures(tmp_path / "few", 2)]
-    assert len(few) < FEW and len(pool.draw(few)) == 2  # what no process can be given
+    assert len(few) < FEW and len(pool.draw(few)()) == 2  # what no process can be given
     pool.start()
-    there = pool.draw(pictures(tmp_path / "there", 2))
+    there = pool.draw(pictures(tmp_path / "there", 2))()
     assert [path.name for path in here] == [path.name for path in there] == ["0.png", "1.png"]
     assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]
     assert here[0].read_bytes() != here[1].read_bytes()
     with pytest.raises(Exception, match="pickle"):
-        pool.draw(few)
+        pool.draw(few)()
     pool._pool.shutdown()
 
 

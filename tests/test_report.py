@@ -81,7 +81,7 @@ def test_a_generative_model_has_no_episodes_to_draw(axis, drawn):
 def test_every_figure_is_drawn_and_repeats(tmp_path):
     found = lines(rows())
     here, beside = (
-        DrawingPool(jobs).draw(gap_pictures(found, tmp_path / str(jobs), ["png", "pdf", "svg"]))
+        DrawingPool(jobs).draw(gap_pictures(found, tmp_path / str(jobs), ["png", "pdf", "svg"]))()
         for jobs in (1, 2)
     )
     assert len(here) == len(set(here)) == 1 * 3 * 2 * 3

@@ -380,7 +380,7 @@ def test_functions_are_drawn_without_a_run(tmp_path, capsys):
 
 
 def test_functions_have_the_papers_numbers(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Engine, "draw", lambda *_: [])
+    monkeypatch.setattr(Engine, "draw", lambda *_: list)
     _, text, _ = reproduce(capsys, "functions", "--quick", "--kernels", "matern15,se", "--out", tmp_path)
     assert re.findall(r"Figure (\d), ([^:]*):", text) == [("4", "Matérn 1.5"), ("2", "Squared exponential")]
 

@@ -450,10 +450,10 @@ def figures(
         return
     with stored(folder) as store:
         found = lines(store.rows())
-    written = Engine().draw(*gap_pictures(found, folder / "figures", form or ["png"]))
+    drawing = Engine().draw(*gap_pictures(found, folder / "figures", form or ["png"]))
     for line in gap_table(found):
         typer.echo(line)
-    typer.echo(f"\n{len(written)} pictures in {folder / 'figures'}")
+    typer.echo(f"\n{len(drawing())} pictures in {folder / 'figures'}")
 
 
 @app.command()

@@ -99,8 +99,8 @@ class Engine:
         except KeyboardInterrupt as reason:
             self._end("interrupted; what was run is stored", reason)
 
-    def draw(self, *pictures: Picture) -> list[Path]:
-        """Draw pictures, in processes where there are many; their files."""
+    def draw(self, *pictures: Picture) -> Callable[[], list[Path]]:
+        """Begin to draw pictures, in processes where there are many; their files, when they are there."""
         return self._pool.draw(pictures)
 
     @cached_property

@@ -60,7 +60,7 @@ class Job:
         title = f"Figure 1 ({self.what.settings}), planned with the bonus (β = {BETA:g})"
         alike = "Figure 1, planned as in the authors' recorded results"
         figure = partial(gap_figure, found, names=names)
-        written = self.engine.draw(
+        drawing = self.engine.draw(
             Picture(folder / "figure1", partial(figure, planned="optimistic", title=title)),
             Picture(folder / "figure1_mean_planning", partial(figure, planned=PLANNED_ALIKE, title=alike)),
             *gap_pictures(found, folder / "figures", names=names),
@@ -69,8 +69,9 @@ class Job:
         table = [*gaps, *beside_table(found)]
         yield from table
         yield from self._places(folder, table)
+        page, written = self.report("figure1"), drawing()
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'figures'}"
-        yield f"report:  {self.report('figure1')}"
+        yield f"report:  {page}"
 
     def functions(self) -> Iterator[str]:
         """Figures 2 to 4: what the worlds look like."""
@@ -80,7 +81,7 @@ class Job:
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
             axes = (world.states[:, 0], world.actions[:, 0])
             figure = partial(functions_figure, *axes, reward, world.law(0), title)
-            written = self.engine.draw(Picture(folder / f"functions_{kernel}", figure))
+            written = self.engine.draw(Picture(folder / f"functions_{kernel}", figure))()
             yield f"Figure {number}, {label(kernel)}: {' and '.join(map(str, written))}"
 
     def betas(self) -> Iterator[str]:
@@ -95,10 +96,11 @@ class Job:
                 pictures.append(Picture(folder / f"betas_{kernel}_{measure}", figure))
             table += ["", label(kernel), *betas_table(panel, BETAS)]
         yield from table[1:]
-        written = self.engine.draw(*pictures)
+        drawing = self.engine.draw(*pictures)
         yield from self._places(folder, table[1:])
+        page, written = self.report("betas"), drawing()
         yield f"figures: {', '.join(map(str, written[::4]))} and {len(written) - len(written[::4])} more"
-        yield f"report:  {self.report('betas')}"
+        yield f"report:  {page}"
 
     def repeats(self) -> Iterator[str]:
         """Figures 8 to 10: other draws."""
@@ -115,12 +117,13 @@ class Job:
             title = f"Draw {seed}, planned with the bonus"
             one = partial(gap_figure, own, "optimistic", title=title, names=_kernels(own))
             pictures.append(Picture(folder / "draws" / f"draw_{seed}", one))
-        written = self.engine.draw(*pictures)
+        drawing = self.engine.draw(*pictures)
         yield from verdict(found)
         table = gap_table(found, names=_draw_names(found))
         yield from self._places(folder, [*verdict(found), "", *table])
+        page, written = self.report("repeats"), drawing()
         yield f"figures: {written[0]} and {len(written) - 1} more beside it and in {folder / 'draws'}"
-        yield f"report:  {self.report('repeats')}"
+        yield f"report:  {page}"
 
     def table(self) -> Iterator[str]:
         """Table 1, and the gaps of Figure 1 beside the authors'."""

@@ -38,8 +38,23 @@ class Sitting:
         return self.unit.names
 
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
-        """Its maps; a worker's job."""
+        """Its maps."""
         return [looked_at(self.unit, allow_imports)]
+
+
+@dataclass(frozen=True)
+class Album:
+    """The sittings of one world, which is drawn once for all of them; a worker's job."""
+
+    sittings: tuple[Sitting, ...]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        world, model, _ = self.sittings[0].names
+        return world, model, "maps of its runs"
+
+    def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
+        return [maps for sitting in self.sittings for maps in sitting.run(allow_imports)]
 
 
 def sittings(units: Sequence[Any]) -> list[Sitting]:
@@ -114,10 +129,15 @@ def make_portraits(
     wanted: Sequence[Sitting], path: Path, jobs: int | None = None, cluster: str | None = None
 ) -> Iterator[int]:
     """Look at the runs that are shown, say how many are done, and store what was seen of all of them."""
+    by_world: dict[str, list[Sitting]] = {}
+    for sitting in wanted:
+        by_world.setdefault(sitting.unit.world, []).append(sitting)
+    albums = [Album(tuple(own)) for own in by_world.values()]
     found: dict[Sitting, dict[str, Any]] = {}
-    for sitting, (seen,) in finished_units(wanted, jobs, cluster):
-        found[sitting] = seen
-        yield len(found)
+    for album, maps in finished_units(albums, jobs, cluster):
+        for sitting, seen in zip(album.sittings, maps, strict=True):
+            found[sitting] = seen
+            yield len(found)
     arrays: dict[str, Any] = {"key": np.array(_key(wanted))}
     for i, sitting in enumerate(wanted):
         arrays |= {f"{i}/{name}": np.asarray(value) for name, value in found[sitting].items()}

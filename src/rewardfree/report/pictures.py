@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,13 +49,15 @@ class DrawingPool:
             for _ in range(self._workers):
                 pool.submit(_get_ready)
 
-    def draw(self, pictures: Sequence[Picture]) -> list[Path]:
-        """Draw them; all files in order."""
+    def draw(self, pictures: Sequence[Picture]) -> Callable[[], list[Path]]:
+        """Begin to draw them; what comes back waits for the end, and says all files in order."""
+        drawn: Iterable[list[Path]]
         if self._workers == 1 or (len(pictures) < FEW and self._pool is None):
-            return [path for picture in pictures for path in picture.draw()]
-        with unheard_interrupts():
-            drawn = self._processes().map(Picture.draw, pictures)
-        return [path for paths in drawn for path in paths]
+            drawn = [picture.draw() for picture in pictures]
+        else:
+            with unheard_interrupts():
+                drawn = self._processes().map(Picture.draw, pictures)
+        return lambda: [path for paths in drawn for path in paths]
 
     def _processes(self) -> ProcessPoolExecutor:
         if self._pool is None:
