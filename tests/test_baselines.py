@@ -1,5 +1,8 @@
 """Every system on the same worlds: units are what the library gives, and tables say what the records do."""
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +18,8 @@ from rewardfree.experiments.baselines import (
     systems_on,
 )
 from rewardfree.experiments.instances import PAPER, TABULAR, instance_named
+from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unit import Unit
 from rewardfree.report.baselines import (
     Found,
     curves_figure,
@@ -120,6 +125,15 @@ def test_the_command_says_and_writes_everything(tmp_path):
     assert {path.name for path in folder.iterdir()} == {"units", "table.txt", *pictures}
     again = list(baselines(tmp_path, 1, 0, True, Engine(1)))
     assert any("0 units run" in line for line in again)
+
+
+@pytest.mark.parametrize("file", sorted((Path(__file__).parents[1] / "examples").glob("*.toml")))
+def test_the_sweeps_of_the_examples_can_be_run(file):
+    """Their units, of one run and one sample each."""
+    for unit in Sweep.load(file).units:
+        if isinstance(unit, Unit) and unit.seeds[0] == 0:
+            small = dataclasses.replace(unit, seeds=(0,), checkpoints=(1,))
+            assert {record.samples for record in small.run()} == {1}
 
 
 def test_instances_are_told_a_model_that_suits_them():

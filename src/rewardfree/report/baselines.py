@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardfree.experiments.baselines import KERNEL, SYSTEMS, TABLE
 from rewardfree.experiments.instances import PAPER, TABULAR
+from rewardfree.report.labels import label
 from rewardfree.report.panels import panels_figure
 from rewardfree.report.style import COLOURS
 from rewardfree.theory.rates import eps_exponent
@@ -139,10 +140,10 @@ def curves_figure(found: Found, references: list[dict[str, Any]], axis: str) -> 
 
     def curves(world: str) -> Iterable[tuple[str, Any, Any, Any, dict[str, Any]]]:
         for system in found.systems(world):
-            yield system, *found.curve(world, system, axis), styles[system]
+            yield label(system), *found.curve(world, system, axis), styles[system]
 
     title = f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error"
-    return panels_figure(references, curves, AXES[axis], title, columns=5)
+    return panels_figure(references, curves, AXES[axis], title, columns=4)
 
 
 def _short(world: str) -> str:
