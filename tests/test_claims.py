@@ -64,7 +64,7 @@ def test_what_agrees_holds():
     assert verdict("falls", figure1=panels()).verdict == HOLDS
     found = verdict("falls", figure1=panels())
     assert found.number == "true in 12 of 12 comparisons" and len(found.found) == 12 + 1
-    assert found.found[-1] == "with ties of Alg 2 at random: holds on 1"
+    assert found.found[-1] == "with ties of Alg 2 at random: holds"
 
 
 def drawn(number, **changed):
@@ -78,18 +78,18 @@ def drawn(number, **changed):
 def test_each_draw_is_judged_by_the_same_rule_and_changes_no_verdict():
     repeats = {**drawn(0), **drawn(1, greedy=(1.2, 0.8, 1.3)), **drawn(12, qiu=(2.0, 2.0, 2.0))}
     found = verdict("falls", figure1=panels(), repeats=repeats)
-    assert found.verdict == HOLDS and "draw by draw: does not hold on 2, holds on 1" in found.found
-    assert "draw by draw: holds on 3" in verdict("smallest", figure1=panels(), repeats=repeats).found
-    assert "draw by draw: holds on 3" in verdict("factor H", figure1=panels(), repeats=repeats).found
+    assert found.verdict == HOLDS and "draw by draw, 3 of them: does not hold 2, holds 1" in found.found
+    assert "draw by draw, 3 of them: holds 3" in verdict("smallest", figure1=panels(), repeats=repeats).found
+    assert "draw by draw, 3 of them: holds 3" in verdict("factor H", figure1=panels(), repeats=repeats).found
     cheap = drawn(0, online=(0.4, 0.3, 0.2))
-    assert "draw by draw: does not hold on 1" in verdict("factor H", figure1=panels(), repeats=cheap).found
+    assert "draw by draw: does not hold" in verdict("factor H", figure1=panels(), repeats=cheap).found
     assert not any("draw" in each for each in verdict("width", figure1=panels(), repeats=repeats).found)
 
 
 def test_random_ties_of_alg_2_are_judged_in_its_place():
     worse = panels(**{"generative-ties": (1.0, 1.0, 1.1)})
     assert verdict("falls", figure1=worse).verdict == HOLDS
-    assert verdict("falls", figure1=worse).found[-1] == "with ties of Alg 2 at random: does not hold on 1"
+    assert verdict("falls", figure1=worse).found[-1] == "with ties of Alg 2 at random: does not hold"
 
 
 def test_a_rival_that_is_surely_below_ends_the_first_claim():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +19,9 @@ from rewardfree.cli.choices import grid, kernel_named
 from rewardfree.cli.console import console
 from rewardfree.cli.control import control
 from rewardfree.cli.coverage import measured_coverage
-from rewardfree.cli.engine import Engine, Remembering
-from rewardfree.cli.report import write_report
-from rewardfree.cli.reproduction import Job, page_of, perform, redraw
+from rewardfree.cli.engine import Engine, Remembering, typed_command
+from rewardfree.cli.report import PORTRAITS, remember_making, write_report
+from rewardfree.cli.reproduction import PARTS, Job, page_of, perform, redraw
 from rewardfree.cli.stored import RESULTS, stored
 from rewardfree.cli.theory import answers, draw, measured_norms
 from rewardfree.experiments.export import write_csv, write_parquet
@@ -141,14 +142,20 @@ def reproduce(
     ] = "figure1",
     preset: Annotated[str, typer.Option(help="published, or literal: as the text says.")] = "published",
     runs: Annotated[
-        int | None, typer.Option(help="Runs of each algorithm; by default 80, and 20 for betas and repeats.")
+        int | None,
+        typer.Option(help="Runs of each algorithm; by default 80, 20 for all but figure1, 10 for control."),
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
     kernels: Annotated[str, typer.Option(help="Some of them, with commas between.")] = ",".join(KERNELS),
     jobs: Jobs = None,
     cluster: Cluster = None,
     device: Device = "cpu",
-    seed: Annotated[int, typer.Option(help="The draw of the world; repeats are those from here on.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="The draw of the world; repeats are those from here on. Beyond the paper: added to run seeds."
+        ),
+    ] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small worlds and few runs: seconds, for a look.")
     ] = False,
@@ -164,8 +171,8 @@ def reproduce(
     Figures 5-7. `repeats`: Figures 8-10, on other draws. `table`: Table 1, and our gaps beside the authors'.
 
     Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
-    `baselines`, every system that the paper names;
-    `control`, five Gymnasium tasks, explored once without a reward, planned for several.
+    `baselines`, every system that the paper names, on its worlds, on these and on tabular ones; `control`,
+    five Gymnasium tasks, explored once without a reward, planned for several. These run on the CPU.
 
     Ctrl-C leaves what is stored, and says the command that goes on.
 
@@ -181,6 +188,9 @@ def reproduce(
             )
         found = further[what](out, runs, seed, quick, engine)
     else:
+        if what not in {*PARTS, "all"}:
+            known = ", ".join([*PARTS, "all", *further])
+            raise ValueError(f"there is {known} to reproduce, got {what!r}")
         names = tuple(name.strip() for name in kernels.split(",") if name.strip())
         wanted = Reproduction(preset_named(preset), names, seed, runs, draws, quick, device)
         found = perform(what, Job(wanted, out, engine))
@@ -393,8 +403,15 @@ def sweep(
         plan = plan.on(device)
     check_devices(plan.units, jobs, cluster)  # before a folder is made
     folder = Path("out") / plan.name if out is None else out
-    with Store(folder / RESULTS) as store:
+    started = time.perf_counter()
+    with (
+        engine.looking_inside(plan.units, folder / PORTRAITS, allow_imports),
+        Store(folder / RESULTS) as store,
+    ):
         ran = engine.run_sweep(plan, store, allow_imports)
+    if ran:
+        took = f"{ran} units run in {time.perf_counter() - started:.0f} s"
+        remember_making(folder, typed_command(), time=took)
     said = f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}"
     engine.console.say(said)
 

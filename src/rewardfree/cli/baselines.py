@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rewardfree.cli.engine import Engine
 from rewardfree.cli.stored import seeds_from
-from rewardfree.experiments.baselines import BaselineUnit
-from rewardfree.experiments.instances import PAPER, TABULAR, hard_and_paper, references
+from rewardfree.experiments.baselines import EXPRESS_SCALE, JIN_SCALE, UCRL_SCALE, BaselineUnit
+from rewardfree.experiments.instances import PAPER, TABULAR, hard_and_paper, instance_named, references
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.baselines import (
@@ -18,12 +18,14 @@ from rewardfree.report.baselines import (
     exponents_table,
     gaps_table,
     seconds_table,
+    visits_table,
 )
 from rewardfree.report.complexities import complexity_table
 from rewardfree.report.pictures import save_as
 
 FIRST_SEED, RUNS = 6000, 20
 QUICK_WORLDS = ("rooms", "riverswim")
+SCALES = f"rf-ucrl {UCRL_SCALE:g}, rf-express {EXPRESS_SCALE:g}, jin {JIN_SCALE:g}; the theory has 1"
 #: Costs at which systems are compared on the larger worlds: episodes, and environment steps.
 AT = {"episodes": 160, "steps": 1600}
 
@@ -42,7 +44,10 @@ def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engin
     table = [*gaps_table(found, worlds, "size", None), ""]
     for axis, cost in AT.items() if not quick else ():
         table += [*gaps_table(found, large, axis, cost), ""]
-    table += [*seconds_table(found, worlds), "", *complexity_table(), ""]
+    table += [*seconds_table(found, worlds), "", f"bonus_scale: {SCALES}", ""]
+    shapes = {name: instance_named(name).world for name in (*TABULAR, *([] if quick else PAPER))}
+    table += visits_table({name: (*world.grid.shape, world.horizon) for name, world in shapes.items()})
+    table += ["", *complexity_table(), ""]
     table += exponents_table(found, [world for world in worlds if world in PAPER or world in TABULAR])
     yield from table
     path = folder / "table.txt"

@@ -117,7 +117,7 @@ class _Pace:
 
     def __str__(self) -> str:
         if not self.rate:
-            return "none of them now"
+            return "starting"
         speed = f"{self.rate:.1f}/s" if self.rate >= 1.0 else f"{60.0 * self.rate:.1f}/min"
         return f"{speed}, {_time((self.total - self.done) / self.rate)} left"
 

@@ -70,18 +70,19 @@ class Engine:
         yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
 
     @contextmanager
-    def looking_inside(self, units: Sequence[Any], path: Path) -> Iterator[None]:
+    def looking_inside(self, units: Sequence[Any], path: Path, allow_imports: bool = False) -> Iterator[None]:
         """Make the maps of single runs that a page shows, if they are not there yet.
 
         After the block, which keeps all cores busy; or beside it, if it is a device that works there.
         """
         if not on_device(units):
             yield
-            self._look_inside(units, path)
+            self._look_inside(units, path, allow_imports)
             return
         thread, stopped = ThreadPoolExecutor(1), threading.Event()
         try:
-            looking = thread.submit(replace(self, console=Silent())._look_inside, units, path, stopped)
+            look = replace(self, console=Silent())._look_inside
+            looking = thread.submit(look, units, path, allow_imports, stopped)
             thread.submit(self._pool.start)
             yield
             looking.result()
@@ -107,12 +108,18 @@ class Engine:
     def _pool(self) -> DrawingPool:
         return DrawingPool(self.jobs)
 
-    def _look_inside(self, units: Sequence[Any], path: Path, stopped: threading.Event | None = None) -> None:
+    def _look_inside(
+        self,
+        units: Sequence[Any],
+        path: Path,
+        allow_imports: bool = False,
+        stopped: threading.Event | None = None,
+    ) -> None:
         wanted = sittings(units)
         if not wanted or portraits_are_there(wanted, path):
             return
         with self._interruptions(lambda: (0, len(wanted)), path):
-            work = make_portraits(wanted, path, self.jobs, self.cluster)
+            work = make_portraits(wanted, path, self.jobs, self.cluster, allow_imports)
             with closing(self.console.watched(work, len(wanted))) as finished:
                 for _ in finished:
                     if stopped is not None and stopped.is_set():
@@ -129,8 +136,13 @@ class Engine:
 
     def _end(self, line: str, reason: KeyboardInterrupt) -> NoReturn:
         """Say how to go on, and end as a shell expects it."""
-        self.console.interrupted(line, shlex.join(["rewardfree", *_typed.get()]))
+        self.console.interrupted(line, typed_command())
         raise typer.Exit(128 + (signal.SIGTERM if reason.args else signal.SIGINT)) from None
+
+
+def typed_command() -> str:
+    """The command that is running, to be typed again."""
+    return shlex.join(["rewardfree", *_typed.get()])
 
 
 class Remembering(TyperGroup):

@@ -200,8 +200,6 @@ PARTS: dict[str, Callable[[Job], Iterator[str]]] = {
 
 def perform(name: str, job: Job) -> Iterator[str]:
     """Do one of the parts, or all of them, and yield the lines to print."""
-    if name != "all" and name not in PARTS:
-        raise ValueError(f"there is {', '.join(PARTS)} or all to reproduce, got {name!r}")
     units = job.what.figure1().units  # every part begins with its first world
     if on_device(units):
         begin_first_world(units)  # while torch is loaded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,31 @@ RESULTS_VERSION = 1
 #: Kept samples of every step (or episodes, for one regression of all steps) at which a run is planned.
 SIZES, TABULAR_SIZES, QUICK_SIZES = (10, 20, 40, 80, 160), (20, 80, 320, 1280), (4, 8)
 BETA, EPSILON, DELTA = 0.1, 0.5, 0.1
+#: An accuracy at which tabular exploration does not stop before the budget: sizes are compared, not stops.
+NEVER = 1e-3
 #: Of every gap: at the start, and its mean and largest over all states.
 MEASURES = ("start", "mean", "max")
+#: What widths of tabular systems are multiplied with: with the theory's own (1) they stay clipped, and
+#: exploration uniform, at every size that can be run.
+UCRL_SCALE, EXPRESS_SCALE, JIN_SCALE = 0.01, 1e-5, 0.02
 #: Monomials of z up to this degree are the features of the linear system.
 DEGREE = 5
 
 
+class Rate(Enum):
+    """Whose guarantee a system has."""
+
+    GENERATIVE, ONLINE, QIU, VAKILI, LINEAR, JIN, COUNTS, NONE = range(8)
+
+
 @dataclass(frozen=True)
 class System:
-    """How a system explores, estimates and plans on an instance, and its row of Table 1."""
+    """How a system explores, estimates and plans on an instance, and what is promised of it."""
 
     strategy: Callable[[rf.Instance], Any]
     model: Callable[[rf.Instance], rf.Model]
     planner: Planner | None  # None: the library's own choice
-    row: str  # of Table 1, or why there is none
+    rate: Rate
     tabular: bool = True  # whether it can be used where states have no geometry
 
 
@@ -43,6 +55,10 @@ def _pooled(instance: rf.Instance) -> rf.Model:
     return replace(instance.model, pooled=True)
 
 
+def _default(instance: rf.Instance) -> rf.Model:
+    return rf.default_model(instance.world)
+
+
 def _features(instance: rf.Instance) -> Any:
     """Polynomials of z, or an entry for each z."""
     if instance.name not in TABULAR:
@@ -50,29 +66,28 @@ def _features(instance: rf.Instance) -> Any:
     return np.eye(len(instance.world.grid.points))
 
 
-def _goals(instance: rf.Instance) -> int:
-    """Episodes that Jin et al. get for each of their S H goals."""
-    return 10 if instance.name in TABULAR else 1
+def _jin(instance: rf.Instance) -> rf.Jin:
+    """With enough episodes to learn each of its S H goals, where there are few."""
+    return rf.Jin(episodes_per_goal=100 if instance.name in TABULAR else 1, bonus_scale=JIN_SCALE)
 
 
 _BONUS = rf.Optimistic(BETA)
-KERNEL, TABLE, OURS = "kernel", "tabular", "none: not in it"
 #: By the names that tables and figures use.
 SYSTEMS: dict[str, System] = {
-    "generative": System(lambda _: rf.Generative(), _told, _BONUS, KERNEL),
-    "online": System(lambda _: rf.Online(BETA), _told, _BONUS, KERNEL),
-    "qiu": System(lambda _: rf.Qiu(BETA), _told, _BONUS, KERNEL),
-    "greedy": System(lambda _: rf.GreedyMaxVariance(), _told, _BONUS, OURS),
-    "uniform": System(lambda _: rf.Uniform(), _told, _BONUS, OURS),
-    "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, KERNEL, tabular=False),
-    "linear": System(lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, "linear"),
-    "jin": System(lambda i: rf.Jin(episodes_per_goal=_goals(i)), _told, rf.Mean(), TABLE),
-    "rf-ucrl": System(lambda _: rf.RFUCRL(EPSILON, DELTA), _told, rf.Mean(), TABLE),
-    "rf-express": System(lambda _: rf.RFExpress(EPSILON, DELTA), _told, rf.Mean(), TABLE),
-    "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(1.0), _told, rf.Mean(), OURS),
-    "kernel rf-express": System(lambda _: rf.KernelRFExpress(1.0), _told, rf.Mean(), OURS),
-    "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), OURS),
-    "scout": System(lambda _: rf.Scout(), lambda i: rf.default_model(i.world), None, OURS, tabular=False),
+    "generative": System(lambda _: rf.Generative(), _told, _BONUS, Rate.GENERATIVE),
+    "online": System(lambda _: rf.Online(BETA), _told, _BONUS, Rate.ONLINE),
+    "qiu": System(lambda _: rf.Qiu(BETA), _told, _BONUS, Rate.QIU),
+    "greedy": System(lambda _: rf.GreedyMaxVariance(), _told, _BONUS, Rate.NONE),
+    "uniform": System(lambda _: rf.Uniform(), _told, _BONUS, Rate.NONE),
+    "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, tabular=False),
+    "linear": System(lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR),
+    "jin": System(_jin, _told, rf.Mean(), Rate.JIN),
+    "rf-ucrl": System(lambda _: rf.RFUCRL(NEVER, DELTA, UCRL_SCALE), _told, rf.Mean(), Rate.COUNTS),
+    "rf-express": System(lambda _: rf.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS),
+    "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(1.0), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-express": System(lambda _: rf.KernelRFExpress(1.0), _told, rf.Mean(), Rate.NONE),
+    "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE),
+    "scout": System(lambda _: rf.Scout(), _default, None, Rate.NONE, tabular=False),
 }
 
 

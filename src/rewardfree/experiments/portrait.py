@@ -23,7 +23,7 @@ from rewardfree.strategies.explore import rounds_for, within
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1
-#: Strategies whose runs are shown, where a sweep has them; of others the first few.
+#: Strategies whose runs are shown first, where a sweep has them, and how many are in all.
 SHOWN, MOST = ("generative", "online", "qiu", "greedy"), 4
 
 
@@ -54,11 +54,15 @@ class Album:
         return world, model, "maps of its runs"
 
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
+        """The maps of each; none where states or actions are not on a line, which no map can show."""
+        world, _ = made_world(self.sittings[0].unit.world, allow_imports)
+        if world.states.shape[1] > 1 or world.actions.shape[1] > 1:
+            return [{} for _ in self.sittings]
         return [maps for sitting in self.sittings for maps in sitting.run(allow_imports)]
 
 
 def sittings(units: Sequence[Any]) -> list[Sitting]:
-    """The first run of some strategies on every world of a sweep, where states and actions are on lines."""
+    """The first run of some strategies on every world of a sweep."""
     found: dict[tuple[str, str], dict[str, Unit]] = {}
     for unit in units:
         if isinstance(unit, Unit):
@@ -68,8 +72,8 @@ def sittings(units: Sequence[Any]) -> list[Sitting]:
                 own[strategy] = unit
     chosen = []
     for own in found.values():
-        names = [name for name in SHOWN if name in own] or list(own)[:MOST]
-        chosen += [Sitting(own[name]) for name in names]
+        names = [*(name for name in SHOWN if name in own), *(name for name in own if name not in SHOWN)]
+        chosen += [Sitting(own[name]) for name in names[:MOST]]
     return chosen
 
 
@@ -126,7 +130,11 @@ def _always(known: Regressions) -> Callable[[int], Regressions]:
 
 
 def make_portraits(
-    wanted: Sequence[Sitting], path: Path, jobs: int | None = None, cluster: str | None = None
+    wanted: Sequence[Sitting],
+    path: Path,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    allow_imports: bool = False,
 ) -> Iterator[int]:
     """Look at the runs that are shown, say how many are done, and store what was seen of all of them."""
     by_world: dict[str, list[Sitting]] = {}
@@ -134,7 +142,7 @@ def make_portraits(
         by_world.setdefault(sitting.unit.world, []).append(sitting)
     albums = [Album(tuple(own)) for own in by_world.values()]
     found: dict[Sitting, dict[str, Any]] = {}
-    for album, maps in finished_units(albums, jobs, cluster):
+    for album, maps in finished_units(albums, jobs, cluster, allow_imports):
         for sitting, seen in zip(album.sittings, maps, strict=True):
             found[sitting] = seen
             yield len(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -70,9 +71,14 @@ def finished_units(
     """Units with their results, in whichever order they end: on the cluster, if there is one, or here."""
     if cluster is not None:
         return others.finished_units(waiting, cluster, allow_imports)
+    processes = jobs or os.cpu_count() or 1
     if on_device(waiting):
-        return _one_by_one(waiting, allow_imports)
-    return local.finished_units(waiting, jobs or os.cpu_count() or 1, allow_imports)
+        rest = [unit for unit in waiting if isinstance(unit, Unit) and unit.device == "cpu"]
+        first = [unit for unit in waiting if unit not in rest]
+        return itertools.chain(
+            _one_by_one(first, allow_imports), local.finished_units(rest, processes, allow_imports)
+        )
+    return local.finished_units(waiting, processes, allow_imports)
 
 
 def _one_by_one(waiting: Sequence[Run], allow_imports: bool) -> Iterator[tuple[Run, list[Any]]]:
@@ -116,7 +122,7 @@ def check_devices(units: Iterable[Any], jobs: int | None, cluster: str | None) -
     """Refuse a device that this machine lacks, unless others run the units."""
     for device in {_device(unit) for unit in units} - {"cpu"}:
         if jobs is not None:
-            raise ValueError(f"jobs are processes on the CPU: what runs on {device} is one; leave out --jobs")
+            raise ValueError(f"--jobs are processes on the CPU, but {device} has one: leave out --jobs")
         if cluster is None:
             room_for(device)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardfree.arrays import count, float_dtype
-from rewardfree.experiments.naming import build, canonical, check
+from rewardfree.experiments.naming import KNOWN, build, canonical, check
 from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
+from rewardfree.strategies.counting import Counting
 
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
 #: Entries that may name those of another part with `for`.
@@ -88,24 +90,29 @@ class Sweep:
         return cls(_name(table.get("name", name)), tuple(units))
 
     def on(self, device: str) -> Sweep:
-        """The same runs on that device; on one that is not the CPU those that differ by their seeds alone
-        are one unit."""
+        """The same runs on that device, in batches that suit it; what the CPU alone can run stays there."""
         check_device_name(device)
         units: list[Work] = []
-        alike: dict[Unit, list[int]] = {}
+        moved: dict[Unit, list[int]] = {}
         for unit in self.units:
-            if isinstance(unit, Reference):
+            if isinstance(unit, Reference) or _where(unit, device) == unit.device:
                 units.append(unit)
-            elif device == "cpu":
-                units.append(replace(unit, device=device))
             else:
-                alike.setdefault(replace(unit, seeds=(), device=device), []).extend(unit.seeds)
-        for unit, seeds in alike.items():
-            units += [
-                replace(unit, seeds=tuple(seeds[i : i + DEVICE_BATCH]))
-                for i in range(0, len(seeds), DEVICE_BATCH)
-            ]
+                moved.setdefault(replace(unit, seeds=(), device=_where(unit, device)), []).extend(unit.seeds)
+        for unit, seeds in moved.items():
+            size = BATCH if unit.device == "cpu" else DEVICE_BATCH
+            units += [replace(unit, seeds=tuple(seeds[i : i + size])) for i in range(0, len(seeds), size)]
         return Sweep(self.name, tuple(units))
+
+
+def _where(unit: Unit, device: str) -> str:
+    """A strategy that counts visits does so on the CPU."""
+    return "cpu" if issubclass(_strategy_type(unit), Counting) else device
+
+
+def _strategy_type(unit: Unit) -> type:
+    made = KNOWN["strategy"].get(json.loads(unit.strategy)["type"])
+    return made if isinstance(made, type) else object  # one of a user's own may do anything
 
 
 def check_device_name(device: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rewardfree.experiments.baselines import KERNEL, SYSTEMS, TABLE
+import rewardfree as rf
+from rewardfree.experiments.baselines import DELTA, EPSILON, SYSTEMS, Rate
 from rewardfree.experiments.instances import PAPER, TABULAR
 from rewardfree.report.labels import label
 from rewardfree.report.panels import panels_figure
@@ -61,7 +62,7 @@ def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: Any) -> lis
     at = "the most samples of each step" if cost is None else f"{cost:g} {AXES[axis]}"
     lines = [
         f"mean gap at the start at {at}, over runs and rewards; - where a system was not measured there",
-        f"{'':<20}" + "".join(f"{_short(world):>14}" for world in worlds),
+        f"{'':<20}" + _columns(_short(world) for world in worlds),
     ]
     for system in SYSTEMS:
         cells = []
@@ -73,7 +74,7 @@ def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: Any) -> lis
             else:
                 gap = found.at(world, system, axis, cost) if cost is not None else float("nan")
                 cells.append(f"{gap:.3f}" if np.isfinite(gap) else "-")
-        lines.append(f"{system:<20}" + "".join(f"{cell:>14}" for cell in cells))
+        lines.append(f"{system:<20}" + _columns(cells))
     return lines
 
 
@@ -81,14 +82,30 @@ def seconds_table(found: Found, worlds: Sequence[str]) -> list[str]:
     """CPU seconds of one core: an exploration to the most samples, and a plan for five rewards from it."""
     lines = [
         "CPU seconds: exploration to the most samples of each step + one plan for all rewards from them",
-        f"{'':<20}" + "".join(f"{_short(world):>14}" for world in worlds),
+        f"{'':<20}" + _columns(_short(world) for world in worlds),
     ]
     for system in SYSTEMS:
         cells = [
             "{:.2f} + {:.2f}".format(*found.seconds(world, system)) if system in found.systems(world) else "-"
             for world in worlds
         ]
-        lines.append(f"{system:<20}" + "".join(f"{cell:>14}" for cell in cells))
+        lines.append(f"{system:<20}" + _columns(cells))
+    return lines
+
+
+def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    """What the theory's constants ask of every (s,a,h) before tabular exploration may stop."""
+    lines = [
+        f"visits of every (s,a) at every step that end exploration with the theory's constants (epsilon "
+        f"{EPSILON:g}, delta {DELTA:g}); nobody runs that",
+    ]
+    for world, (S, A, H) in sizes.items():
+        needed = {
+            name: make(EPSILON, DELTA).visits_needed(S, A, H)
+            for name, make in (("rf-ucrl", rf.RFUCRL), ("rf-express", rf.RFExpress))
+        }
+        told = ", ".join(f"{name} {visits:.1e}" for name, visits in needed.items())
+        lines.append(f"  {world} (S {S}, A {A}, H {H}): {told}")
     return lines
 
 
@@ -99,15 +116,28 @@ def fitted_exponent(places: Any, means: Any) -> float:
     return -float(np.polyfit(np.log(places), np.log(means), 1)[0])
 
 
-def theory_exponent(system: str, world: str) -> float | None:
-    """The x of gap ~ episodes^-x by Table 1: 1/2, or 1/(2 + d/nu) for a Matern kernel; None without a row."""
-    row = SYSTEMS[system].row
-    if row in (TABLE, "linear"):
-        return 0.5
-    if row != KERNEL or world in TABULAR:
-        return None
-    nu = getattr(PAPER.get(world), "nu", None)
-    return 0.5 if nu is None else 1.0 / eps_exponent(nu, DIMENSION)
+def theory_exponent(system: str, world: str) -> str:
+    """The x of gap ~ episodes^-x: 1/2, or 1/(2 + d/nu) for a Matern kernel; - where nothing is promised.
+
+    In brackets where Table 1 has no such row, or its assumption does not hold on that world.
+    """
+    rate = SYSTEMS[system].rate
+    kernel = PAPER.get(world)
+    nu = getattr(kernel, "nu", None)
+    by_kernel = None if kernel is None else 0.5 if nu is None else 1.0 / eps_exponent(nu, DIMENSION)
+    promised, printed = {
+        Rate.JIN: (0.5, True),
+        Rate.COUNTS: (0.5, False),
+        Rate.LINEAR: (0.5, world in TABULAR),  # features for each (s,a): a linear world
+        Rate.QIU: (by_kernel if nu is None else None, True),  # its bound is vacuous for Matern kernels
+        Rate.VAKILI: (by_kernel if nu is not None else None, True),
+        Rate.ONLINE: (by_kernel, True),
+        Rate.GENERATIVE: (by_kernel, False),
+        Rate.NONE: (None, False),
+    }[rate]
+    if promised is None:
+        return "-"
+    return f"{promised:.2f}" if printed else f"({promised:.2f})"
 
 
 def exponents_table(found: Found, worlds: Sequence[str]) -> list[str]:
@@ -117,17 +147,17 @@ def exponents_table(found: Found, worlds: Sequence[str]) -> list[str]:
     count, for the others are as many at every size.
     """
     lines = [
-        "x of gap ~ episodes^-x, fitted over all sizes / by Table 1 (constants aside; - without a row in it)",
-        f"{'':<20}" + "".join(f"{_short(world):>18}" for world in worlds),
+        "x of gap ~ episodes^-x, fitted over all sizes / by Table 1, constants aside; in brackets where it",
+        "has no such row or its assumption does not hold; - where nothing is promised",
+        f"{'':<20}" + _columns(_short(world) for world in worlds),
     ]
     for system in SYSTEMS:
         cells = []
         for world in worlds:
             sizes, means, _ = found.curve(world, system, "size")
-            theory = theory_exponent(system, world)
-            promised = "-" if theory is None else f"{theory:.2f}"
+            promised = theory_exponent(system, world)
             cells.append(f"{fitted_exponent(sizes, means):.2f} / {promised}" if len(means) else "-")
-        lines.append(f"{system:<20}" + "".join(f"{cell:>18}" for cell in cells))
+        lines.append(f"{system:<20}" + _columns(cells))
     return lines
 
 
@@ -144,6 +174,10 @@ def curves_figure(found: Found, references: list[dict[str, Any]], axis: str) -> 
 
     title = f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error"
     return panels_figure(references, curves, AXES[axis], title, columns=4)
+
+
+def _columns(cells: Iterable[str]) -> str:
+    return "".join(f"{cell:>18}" for cell in cells)
 
 
 def _short(world: str) -> str:

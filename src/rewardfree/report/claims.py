@@ -93,10 +93,11 @@ def _with_verdicts(
     claim, more = judge(evidence), []
     for where, others in again.items():
         verdicts = Counter(judge(each).verdict for each in others)
-        if verdicts:
-            more.append(
-                f"{where}: " + ", ".join(f"{verdict} on {n}" for verdict, n in verdicts.most_common())
-            )
+        if len(others) == 1:
+            more.append(f"{where}: {next(iter(verdicts))}")
+        elif others:
+            told = ", ".join(f"{verdict} {n}" for verdict, n in verdicts.most_common())
+            more.append(f"{where}, {len(others)} of them: {told}")
     return replace(claim, found=(*claim.found, *more))
 
 
