@@ -378,7 +378,7 @@ def test_a_terminal_sees_a_bar_that_goes_and_ctrl_c_says_how_to_go_on(tmp_path):
     told = f"{151 - stored} of 151 units run, the rest was there; results: the results/results.sqlite\n"
     assert terminal.end() == (0, told)
     assert terminal.screen.strip() == ""
-    shown = re.findall(r"(\d+)/151 units, (\S+, \d+ s left|none of them now)\s+0:\d\d:\d\d", terminal.text)
+    shown = re.findall(r"(\d+)/151 units, (\S+, \d+ s left|starting)\s+0:\d\d:\d\d", terminal.text)
     done = [int(number) for number, _ in shown]
     assert done[0] == stored and done == sorted(done) and done[-1] == 151
     assert any("/s, " in pace for _, pace in shown)

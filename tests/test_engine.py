@@ -23,10 +23,11 @@ import pytest
 import rewardfree as rf
 from rewardfree import cli, posterior
 from rewardfree.cli import engine as module
+from rewardfree.cli.app import app
 from rewardfree.cli.console import Silent
 from rewardfree.cli.engine import Engine
 from rewardfree.experiments import local, running, sweep, unit
-from rewardfree.experiments.portrait import make_portraits, sittings
+from rewardfree.experiments.portrait import make_portraits, read_portraits, sittings
 from rewardfree.experiments.reproduction import Reproduction
 from rewardfree.experiments.running import run_units
 from rewardfree.experiments.store import Store
@@ -211,11 +212,32 @@ def test_a_file_may_ask_for_a_device_that_is_not_there(without_torch, toml, tmp_
 
 @pytest.mark.parametrize("what", ["sweep", "figure1", "all"])
 def test_jobs_are_for_the_cpu(what, toml, tmp_path, capsys):
-    said = "jobs are processes on the CPU: what runs on cuda is one; leave out --jobs"
+    said = "--jobs are processes on the CPU, but cuda has one: leave out --jobs"
     check_refused(capsys, tmp_path, said, *words_for(what, toml), "--device", "cuda", "--jobs", 2)
 
 
-@pytest.mark.parametrize("what", ["beyond", "control"])
+def test_back_on_the_cpu_units_are_small_again():
+    back = Sweep.of({**TABLE, "device": "cuda", "runs": 7}).on("cpu")
+    units = [unit for unit in back.units if isinstance(unit, Unit)]
+    assert {len(unit.seeds) for unit in units} == {2, 1} and {unit.device for unit in units} == {"cpu"}
+    assert {unit.key for unit in back.units} == {unit.key for unit in Sweep.of(TABLE).units}
+
+
+def test_strategies_that_count_stay_on_the_cpu(device, in_process, tmp_path):
+    counting = {"type": "RFUCRL", "epsilon": 0.1, "delta": 0.1}
+    table = {**TABLE, "worlds": TABLE["worlds"][:1], "strategies": [*TABLE["strategies"], counting]}
+    moved = Sweep.of(table).on("cuda")
+    where = {(unit.names[2], unit.device) for unit in moved.units if isinstance(unit, Unit)}
+    assert where == {("Uniform", "cuda"), ("Online", "cuda"), ("RFUCRL", "cpu")}
+    found = []
+    for number, each in enumerate((moved, Sweep.of(table))):
+        with Store(tmp_path / f"{number}.sqlite") as store:
+            assert run_units(each.units, store) == len(each.units)
+            found.append(list(store.rows()))
+    check_same_rows(*found)
+
+
+@pytest.mark.parametrize("what", ["beyond", "baselines", "control"])
 def test_what_goes_further_than_the_paper_runs_on_the_cpu(what, tmp_path, capsys):
     said = f"--device are for the paper's figures, not for {what}"
     check_refused(capsys, tmp_path, said, "reproduce", what, "--quick", "--device", "cuda")
@@ -592,3 +614,27 @@ def test_the_command_that_an_interrupted_reproduction_says_completes_it(tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     assert f"\n{12 - stored} units run in " in done.stdout and (folder / "report.html").exists()
     assert units_in(folder / "results.sqlite") == 12
+
+
+def test_a_sweep_of_ones_own_is_looked_into_and_says_how_it_was_made(tmp_path, in_process):
+    (tmp_path / "own.toml").write_text(TOML)
+    words = ["sweep", str(tmp_path / "own.toml"), "--out", str(tmp_path / "own"), "--jobs", "1"]
+    app(words, standalone_mode=False)
+    made = json.loads((tmp_path / "own" / "made.json").read_text())
+    assert made["command"] == shlex.join(["rewardfree", *words]) and made["time"].startswith(
+        "5 units run in "
+    )
+    (world,) = read_portraits(tmp_path / "own" / "portraits.npz")
+    assert [run["strategy"] for run in world["runs"]] == ["Uniform"]
+    app(["report", str(tmp_path / "own")], standalone_mode=False)
+    page = (tmp_path / "own" / "report.html").read_text()
+    assert "own.toml" in page and '"portraits":[{' in page.replace(" ", "")
+
+
+def test_no_map_is_made_of_a_square(tmp_path, in_process):
+    square = rf.rooms_world()
+    assert square.states.shape[1] == 2
+    units = [replace(each, world="square") for each in Sweep.of(TABLE).units if isinstance(each, Unit)]
+    unit._making("square", False)._made.append((square, None))
+    list(make_portraits(sittings(units), tmp_path / "maps.npz"))
+    assert read_portraits(tmp_path / "maps.npz") == []

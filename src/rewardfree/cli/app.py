@@ -153,7 +153,7 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(
-            help="The draw of the world; repeats are those from here on. Beyond the paper: added to run seeds."
+            help="The draw of the world, for repeats the first; beyond the paper added to run seeds."
         ),
     ] = 0,
     quick: Annotated[
