@@ -469,6 +469,21 @@ def test_the_theorys_constants_ask_for_a_great_many():
     assert m == pytest.approx(15 * 25 * b * sum(1.2**i for i in range(5)) / w, rel=1e-6)
 
 
+def test_no_visits_are_needed_where_nothing_can_be_learnt():
+    """One step: rewards are known, so no value is wrong. Or where every error is small enough."""
+    assert rf.RFUCRL(0.1, DELTA).visits_needed(5, 3, 1) == 0
+    assert rf.RFExpress(0.1, DELTA).visits_needed(5, 3, 1) > 0  # its bound does not know that
+    assert rf.RFUCRL(6.0, DELTA).visits_needed(5, 3, 4) == 0  # E <= H-1 = 3 = epsilon/2
+    assert rf.RFUCRL(5.9, DELTA).visits_needed(5, 3, 4) > 0
+
+
+@certified
+def test_more_visits_than_a_number_can_hold_are_refused(strategy):
+    with pytest.raises(ValueError, match="epsilon must be larger: 1e-200 asks for more than"):
+        type(strategy)(1e-200, DELTA).visits_needed(3, 2, 3)
+    assert type(strategy)(1e-100, DELTA).visits_needed(3, 2, 3) > 1e200
+
+
 def test_the_documents_print_those_numbers():
     text = (Path(__file__).parents[1] / "docs" / "baselines.md").read_text()
     lines = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \| (\S+) \| (\S+) \|$", text, re.MULTILINE)

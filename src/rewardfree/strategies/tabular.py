@@ -7,6 +7,7 @@ the bound, and stop when it is small at the start. Neither rule depends on epsil
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ from rewardfree.strategies.counting import Counting
 from rewardfree.strategies.episodic import WholeEpisodes
 from rewardfree.tables import tabled
 from rewardfree.ties import Ties
+
+#: No float is larger.
+MOST_VISITS = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,16 @@ class Certified(Counting, WholeEpisodes, ABC):
         reach. With the theory's constants, bonus_scale = 1, they are 1e8 and more.
         """
         sizes = Sizes(count(states, "states"), count(actions, "actions"), count(horizon, "horizon"))
+        if self._suffice(0, sizes):
+            return 0
         low, high = 0, 1
         while not self._suffice(high, sizes):
             low, high = high, 2 * high
+            if high > MOST_VISITS:
+                raise ValueError(
+                    f"epsilon must be larger: {self.epsilon:g} asks for more than {MOST_VISITS:g} visits, "
+                    "the largest number there is"
+                )
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._suffice(middle, sizes) else (middle, high)
