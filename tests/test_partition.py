@@ -226,7 +226,7 @@ def test_an_empty_partition_is_the_prior():
     assert len(posterior) == 0 and posterior.information_gain() == 0.0
 
 
-@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "three", True])
+@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "three", True, np.array([1.0, 2.0])])
 @pytest.mark.parametrize("make", [lambda alpha: single(alpha), lambda alpha: batched(grid(), alpha)])
 def test_a_bad_alpha_is_refused(make, alpha):
     with pytest.raises(ValueError, match="alpha must be"):
@@ -248,3 +248,38 @@ def test_wrong_targets_are_refused():
         partitions.mean(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="one candidate for each"):
         partitions.append(None, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"low": 1.0, "high": 0.0}, "low must be at most high"),
+        ({"low": [0.0, 2.0], "high": 1.0}, "low must be at most high"),
+        ({"low": math.nan}, "low must be finite"),
+        ({"high": [1.0, math.inf]}, "high must be finite"),
+        ({"low": np.zeros((1, 2))}, r"must be numbers or have shape \(d,\), got \(1, 2\), \(\)"),
+        ({"high": []}, r"must be numbers or have shape \(d,\), got \(\), \(0,\)"),
+        ({"low": [0.0, 0.0], "high": [1.0, 1.0, 1.0]}, "as many coordinates, got 2 and 3"),
+        ({"low": "left"}, "low must be an array of numbers"),
+        ({"drop": "no"}, "drop must be True or False, got 'no'"),
+    ],
+)
+def test_a_box_that_is_none_is_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        single(3.0, **options)
+    if "drop" in options:
+        with pytest.raises(ValueError, match=said):
+            batched(grid(), 3.0, **options)
+
+
+@pytest.mark.parametrize("box", [{"low": [0.0, 0.0]}, {"high": [1.0, 1.0]}])
+def test_points_that_are_not_of_the_box_are_refused(box):
+    posterior = single(3.0, **box)
+    for ask in (posterior.extend, posterior.std, posterior.basis):
+        with pytest.raises(ValueError, match="must have 2 coordinates, as the box has, got 3"):
+            ask(np.zeros((4, 3)))
+    posterior.extend(np.array([[0.2, 0.7]]))
+    assert len(posterior) == 1
+    point = single(3.0, low=[0.5, 0.0], high=[0.5, 1.0])  # an axis without extent is one
+    point.extend(grid())
+    assert len(point) == 36

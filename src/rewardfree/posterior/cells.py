@@ -39,6 +39,13 @@ def check_alpha(alpha: Any) -> float | None:
     return None if alpha is None else positive(alpha, "alpha")
 
 
+def check_drop(drop: Any) -> bool:
+    """Whether samples are forgotten at a split."""
+    if not isinstance(drop, bool):
+        raise ValueError(f"drop must be True or False, got {drop!r}")
+    return drop
+
+
 @dataclass
 class Cell:
     """A cell that has samples, and which of the partition's samples it predicts from."""
@@ -51,7 +58,7 @@ class Cells:
     """One partition, from the whole box on. `drop`: what a cell has seen is forgotten when it is split."""
 
     def __init__(self, alpha: float | None, drop: bool = False) -> None:
-        self.alpha, self.drop = check_alpha(alpha), drop
+        self.alpha, self.drop = check_alpha(alpha), check_drop(drop)
         self._split: set[Place] = set()
         self._cells: dict[Place, Cell] = {}
         self._addresses: list[tuple[int, ...]] = []  # of every sample that came

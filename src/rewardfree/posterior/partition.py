@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, positive
+from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.cells import Cells, Place, addresses
 from rewardfree.posterior.design import Design
@@ -32,7 +32,7 @@ class Partition:
     ) -> None:
         self.kernel, self.ridge, self.dtype = as_kernel(kernel), positive(ridge, "ridge"), float_dtype(dtype)
         self.cells = Cells(alpha, drop)
-        self._box = np.asarray(low, np.float64), np.asarray(high, np.float64)
+        self._box = _checked_box(low, high)
         self._points: Any = None  # (n,d)
         self._designs: dict[Place, Design] = {}
 
@@ -130,4 +130,24 @@ class Partition:
         points = as_array(points, name)
         if not isinstance(points, np.ndarray):
             raise ValueError(f"a Partition takes NumPy arrays, {name} is {type(points)}")
-        return self.kernel.checked(cast(points, self.dtype), name, self._points)
+        points = self.kernel.checked(cast(points, self.dtype), name, self._points)
+        for end in self._box:
+            if end.ndim and end.size != points.shape[1]:
+                raise ValueError(
+                    f"{name} must have {end.size} coordinates, as the box has, got {points.shape[1]}"
+                )
+        return points
+
+
+def _checked_box(low: Any, high: Any) -> tuple[Any, Any]:
+    """The ends of a box: a number for all axes or one for each, (d,)."""
+    low, high = (to_numpy(as_array(end, name)) for end, name in ((low, "low"), (high, "high")))
+    if low.ndim > 1 or high.ndim > 1 or 0 in low.shape + high.shape:
+        raise ValueError(f"low and high must be numbers or have shape (d,), got {low.shape}, {high.shape}")
+    if low.ndim and high.ndim and low.shape != high.shape:
+        raise ValueError(f"low and high must have as many coordinates, got {low.size} and {high.size}")
+    check_finite(low, "low")
+    check_finite(high, "high")
+    if (low > high).any():
+        raise ValueError(f"low must be at most high along every axis, got {low} and {high}")
+    return low.astype(np.float64), high.astype(np.float64)

@@ -24,7 +24,7 @@ from rewardfree.posterior.asking import (
 )
 from rewardfree.posterior.backend import Backend, Selection, choose_backend
 from rewardfree.posterior.candidates import Candidates
-from rewardfree.posterior.cells import Cell, Cells, cell_order, check_alpha
+from rewardfree.posterior.cells import Cell, Cells, cell_order, check_alpha, check_drop
 from rewardfree.posterior.variance import Floor, gain_of_pivots
 from rewardfree.threads import one_blas_thread
 
@@ -50,7 +50,7 @@ class Partitions:
         dtype: Any = None,
     ) -> None:
         self.kernel, self.ridge = as_kernel(kernel), positive(ridge, "ridge")
-        self.alpha, self.drop = check_alpha(alpha), drop
+        self.alpha, self.drop = check_alpha(alpha), check_drop(drop)
         candidates = as_points(candidates, "candidates")
         if candidates.shape[0] == 0:
             raise ValueError("candidates must hold at least one point, got none")
