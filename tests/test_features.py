@@ -144,6 +144,8 @@ def test_bad_options_are_refused():
         rf.PolynomialFeatures(1.5)
     with pytest.raises(ValueError, match="at most 4096 monomials"):
         rf.PolynomialFeatures(90)(points(3))
+    with pytest.raises(ValueError, match=r"points must have shape \(n, d\), got \(2,\)"):
+        rf.PolynomialFeatures(2)([0.1, 0.2])
     design = FeatureDesign(waves)
     design.extend(points(3))
     with pytest.raises(ValueError, match="points must have 2 coordinates"):

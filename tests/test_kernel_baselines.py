@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from test_features import KernelOf
 KERNEL = rf.Matern(1.5, 0.3)
 MODEL = rf.Model(KERNEL, ridge=0.5)
 POOLED = replace(MODEL, pooled=True)
+AUTO = rf.Model(rf.AutoKernel(), pooled=True)
 REWARD = np.random.default_rng(7).random((6, 5))
 FEATURES = rf.PolynomialFeatures(2)
 PARTITIONED = [
@@ -210,6 +212,35 @@ def test_linear_takes_its_own_ridge_and_no_kernel():
     same(ours, explored(rf.Qiu(0.3), rf.Model(KernelOf(FEATURES), ridge=0.2)))
 
 
+def test_they_have_a_usual_model():
+    world = small_world(irregular=True)
+    linear = rf.LinearRewardFree(FEATURES, 0.3, ridge=0.2)
+    for strategy, model, size in (
+        (linear, rf.Model(rf.Linear(), ridge=0.2), {"samples_per_step": 5}),
+        (rf.MeanEmbedding(0.2), AUTO, {"transitions": 20}),
+    ):
+        data = rf.explore(world, strategy=strategy, **size)
+        assert data.model == model
+        same(data, rf.explore(world, model, strategy, **size))
+    assert rf.explore(Puck(), strategy=rf.MeanEmbedding(0.2), steps=10).model == AUTO
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_features_know_what_a_run_takes(pooled):
+    """Within a factor of 2 of what each further run of a batch takes, and far below a lattice's."""
+    world, model = small_world(states=30, actions=20), replace(MODEL, pooled=pooled)
+    strategy = rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1)
+    sizes, peaks = {"transitions": 160} if pooled else {"samples_per_step": 40}, []
+    for runs in (5, 25):
+        tracemalloc.start()
+        rf.explore_many(world, model, strategy, seeds=range(runs), batch=runs, **sizes)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    each = strategy.bytes_per_run(model, world.grid, world.horizon, 40)
+    assert 0.5 < each / ((peaks[1] - peaks[0]) / 20) < 2.0
+    assert each < 8 * 4 * 40 * 600 / 2
+
+
 def test_the_mean_embedding_is_qiu_on_one_plain_regression():
     same(explored(rf.MeanEmbedding(0.2), POOLED), explored(rf.Qiu(0.2), POOLED))
 
@@ -262,10 +293,15 @@ def test_data_and_plans_survive_a_file(strategy, tmp_path):
 
 
 def test_a_table_of_features_survives_a_file_and_a_function_is_refused(tmp_path):
-    world = small_world(irregular=True)
-    data = explored(rf.LinearRewardFree(FEATURES(world.grid.points), 0.1))
-    data.save(tmp_path / "run.npz")
-    assert rf.load(tmp_path / "run.npz").strategy == data.strategy
+    """By pairs or by rows, which are equal in all but their shape."""
+    table, plans = FEATURES(small_world(irregular=True).grid.points), []
+    for given in (table, table.reshape(6, 5, -1)):
+        data = explored(rf.LinearRewardFree(given, 0.1))
+        data.save(tmp_path / "run.npz")
+        read = rf.load(tmp_path / "run.npz")
+        assert read.strategy == data.strategy and np.shape(read.strategy.features) == given.shape
+        plans.append(rf.plan(read, REWARD).values)
+    assert np.array_equal(*plans)
     with pytest.raises(ValueError, match="cannot be written to a file"):
         explored(rf.LinearRewardFree(lambda z: z, 0.1)).save(tmp_path / "other.npz")
 
@@ -362,8 +398,7 @@ def test_a_report_can_look_at_their_runs(strategy):
 
 def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
     """With a number for alpha; the partition of a timed model has the step as an axis."""
-    auto = rf.Model(rf.AutoKernel(), pooled=True)
-    assert len(explored(rf.Partitioned(0.1, alpha=3.0), auto, rounds=9)) == 36
+    assert len(explored(rf.Partitioned(0.1, alpha=3.0), AUTO, rounds=9)) == 36
     timed = replace(POOLED, timed=True)
     world = small_world(irregular=True)
     points = np.concatenate(
@@ -512,7 +547,7 @@ def test_analogues_on_real_states_are_the_textbooks(strategy):
 # --- refused ---
 
 
-@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "two", False])
+@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "two", False, np.array([1.0, 2.0])])
 def test_a_bad_alpha_is_refused(alpha):
     with pytest.raises(ValueError, match="alpha must be"):
         rf.Partitioned(0.1, alpha=alpha)
@@ -532,6 +567,11 @@ def test_a_bad_alpha_is_refused(alpha):
         (lambda: rf.KernelRFUCRL(math.nan), "beta must be finite"),
         (lambda: explored(rf.LinearRewardFree(np.ones((29, 2)), 0.1)), "a row for each of 30 pairs"),
         (lambda: explored(rf.LinearRewardFree(lambda z: z[:, 0], 0.1)), "features must map points"),
+        (
+            lambda: explored(rf.LinearRewardFree(np.ones((5, 6, 2)), 0.1)),
+            r"shape \(6, 5, d\) .* got \(5, 6, 2\)",
+        ),
+        (lambda: explored(rf.LinearRewardFree(np.ones((3, 10, 2)), 0.1)), r"shape \(6, 5, d\)"),
         (lambda: explored(LINEAR, rf.Model(rf.AutoKernel())), "there is none to be found"),
         (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be found"),
         (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.Linear(), 0.5)), "alpha is known for Matern"),
@@ -548,12 +588,55 @@ def test_what_makes_no_sense_is_refused(make, said):
         make()
 
 
-def test_a_partition_needs_bounds_before_the_first_step():
-    class Open(Puck):
-        state = rf.Box.of(x=None, v=(-1.0, 1.0))
+class Open(Puck):
+    """Of which nobody says how far x goes."""
 
-    with pytest.raises(ValueError, match="needs bounds, and x has none"):
-        rf.explore(Open(), rf.Model(rf.AutoKernel(), pooled=True), rf.Partitioned(0.1, alpha=3.0), steps=5)
+    state = rf.Box.of(x=None, v=(-1.0, 1.0))
+
+    def start(self, rng):
+        assert self.may_start, "the first step was made"
+        return super().start(rng)
+
+    def __init__(self, may_start=True):
+        self.may_start = may_start
+
+
+@pytest.mark.parametrize(
+    "strategy", [rf.Partitioned(0.1, alpha=3.0), rf.Partitioned(0.1, 1.0, True)], ids=repr
+)
+def test_a_partition_needs_bounds_before_the_first_step(strategy):
+    with pytest.raises(ValueError, match="a partition of space needs bounds, and x has none"):
+        rf.explore(Open(may_start=False), AUTO, strategy, steps=5)
+
+
+def test_never_splitting_is_qiu_without_bounds_too():
+    never, qiu = (
+        rf.explore(Open(), AUTO, strategy, steps=65) for strategy in (rf.Partitioned(0.3, None), rf.Qiu(0.3))
+    )
+    equal(never, qiu)
+    at = np.array([[0.3, 0.1], [-1.0, 0.4]])
+    values = [rf.plan(data, "-x**2", rf.Mean()).value(at).tolist() for data in (never, qiu)]
+    assert values[0] == values[1]
+
+
+@pytest.mark.parametrize("model", [None, MODEL, POOLED], ids=["usual", "per step", "pooled"])
+def test_features_need_no_bounds(model, tmp_path):
+    """They see x as it is and other variables on [0, 1]: bounds of x that are [0, 1] say the same."""
+
+    class Told(Puck):
+        state = rf.Box.of(x=(0.0, 1.0), v=(-1.0, 1.0))
+
+    data, told = (rf.explore(world, model, LINEAR, steps=60) for world in (Open(), Told()))
+    equal(data, told)
+    plan = rf.plan(data, "-x**2")
+    at = np.array([[0.3, 0.1], [-1.0, 0.4]])
+    np.testing.assert_array_equal(plan.value(at), rf.plan(told, "-x**2").value(at))
+    plan.save(tmp_path / "plan.npz")
+    np.testing.assert_allclose(
+        rf.load_plan(tmp_path / "plan.npz").value(at), plan.value(at), rtol=0, atol=1e-12
+    )
+    with pytest.raises(ValueError, match="a kernel that is fixed needs bounds, and x has none"):
+        rf.plan(data, "-x**2", rf.Mean(), model=MODEL)
 
 
 def test_coverage_refuses_posteriors_that_it_does_not_know():

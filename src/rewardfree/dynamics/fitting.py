@@ -26,10 +26,12 @@ def targets_of(spaces: Spaces, state: Any, following: Any) -> tuple[Any, Any, An
     return (raw - middle) / unit, middle, unit
 
 
-def fitted_to(spaces: Spaces, model: Model, state: Any, action: Any, following: Any) -> Fitted:
+def fitted_to(
+    spaces: Spaces, model: Model, state: Any, action: Any, following: Any, open_ends: bool = False
+) -> Fitted:
     """Kernel and ridge by `AutoKernel` on standardised features; a fixed kernel sees bounds as [0, 1]."""
     if not model.automatic:
-        return Fitted(model, Scaling.of_bounds(spaces))
+        return Fitted(model, Scaling.of_bounds(spaces, open_ends))
     raw = spaces.features(state, action)
     scaling = Scaling.of_data(raw)
     targets, _, _ = targets_of(spaces, state, following)

@@ -16,9 +16,15 @@ from rewardfree.worlds.spaces import Spaces
 
 
 class Designer(Protocol):
-    """Who makes posteriors for points of a box [low, high] (f,), as the kernel sees them."""
+    """Who makes posteriors for points as the kernel sees them."""
 
-    def design(self, model: Model, low: Any, high: Any) -> Weighted: ...
+    def needs_box(self, model: Model) -> bool:
+        """Whether its posteriors are for points of a box, so that no variable may be without bounds."""
+        ...
+
+    def design(self, model: Model, box: tuple[Any, Any] | None) -> Weighted:
+        """A posterior for points of the box [low, high], (f,) each, where it needs one, else anywhere."""
+        ...
 
 
 class Observed:
@@ -83,8 +89,11 @@ class Observed:
     def _design(self) -> Weighted:
         if self.designer is None:
             return self.fitted.model.design()
-        low, high = map(self.fitted.scaling, feature_bounds(self.spaces))
-        return self.designer.design(self.fitted.model, low, high)
+        box = None
+        if self.designer.needs_box(self.fitted.model):
+            low, high = feature_bounds(self.spaces)
+            box = self.fitted.scaling(low), self.fitted.scaling(high)
+        return self.designer.design(self.fitted.model, box)
 
 
 class Recursion:

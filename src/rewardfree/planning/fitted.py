@@ -17,7 +17,7 @@ from rewardfree.model import Model
 from rewardfree.planning.acting import Acting
 from rewardfree.planning.finite import Planner
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.strategies.round import designer
+from rewardfree.strategies.round import designer, open_ends
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
 from rewardfree.worlds.spaces import Spaces
@@ -118,7 +118,8 @@ def _observed(data: Experience, model: Model | None, horizon: int, terminated: A
     fitted = data.fitted if model is None else None
     if fitted is None:
         rows = np.flatnonzero(data.kept)
-        fitted = fitted_to(data.spaces, own, data.state[rows], data.action[rows], data.next_state[rows])
+        seen = data.state[rows], data.action[rows], data.next_state[rows]
+        fitted = fitted_to(data.spaces, own, *seen, model is None and open_ends(data.strategy))
     maker = designer(data.strategy) if model is None else None
     observed = Observed(data.spaces, fitted, horizon, data.spaces.action.candidates(ACTIONS), maker)
     ended = data.terminated

@@ -33,7 +33,7 @@ class PolynomialFeatures:
 
     def __call__(self, points: Any) -> Any:
         """phi at points (n,d_z): (n,d)."""
-        points = np.asarray(points, np.float64)
+        points = to_numpy(as_points(points, "points")).astype(np.float64)
         axes = range(points.shape[1])
         factors = [each for k in range(self.degree + 1) for each in combinations_with_replacement(axes, k)]
         if len(factors) > MOST_FEATURES:
@@ -46,7 +46,7 @@ class PolynomialFeatures:
 
 
 def check_features(features: Any) -> Any:
-    """A map as it is; a table (z,d) or (s,a,d) as tuples, which are frozen values that files can hold."""
+    """A map as it is; a table (z,d) or (s,a,d) as nested tuples: frozen values that files can hold."""
     if callable(features) and not isinstance(features, type):
         return features
     table = to_numpy(as_array(features, "features"))
@@ -56,8 +56,21 @@ def check_features(features: Any) -> Any:
             f"rf.PolynomialFeatures(2), got shape {table.shape}"
         )
     check_finite(table, "features")
-    rows = table.reshape(-1, table.shape[-1]).astype(np.float64).tolist()
-    return tuple(tuple(row) for row in rows)
+    return _frozen(table.astype(np.float64).tolist())
+
+
+def _frozen(values: Any) -> Any:
+    return tuple(map(_frozen, values)) if isinstance(values, list) else values
+
+
+def check_table(features: Any, sizes: tuple[int, int]) -> None:
+    """Refuse a table (s,a,d) of other sizes: row by row, pairs would get the features of others."""
+    shape = () if callable(features) else np.shape(features)
+    if len(shape) == 3 and shape[:2] != sizes:
+        raise ValueError(
+            f"features must have shape ({sizes[0]}, {sizes[1]}, d) for {sizes[0]} states and {sizes[1]} "
+            f"actions of the world, state first, got {shape}"
+        )
 
 
 def features_at(features: Any, points: Any) -> Any:
@@ -65,6 +78,7 @@ def features_at(features: Any, points: Any) -> Any:
     points = to_numpy(as_points(points, "points"))
     if not callable(features):
         table = np.array(features, np.float64)
+        table = table.reshape(-1, table.shape[-1])  # z = s |A| + a
         if len(table) != len(points):
             raise ValueError(
                 f"features must have a row for each of {len(points)} pairs of state and action, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array
+from rewardfree.autokernel import AutoKernel
 from rewardfree.model import Model
 from rewardfree.objectives import OBJECTIVES
 from rewardfree.presets import Empty
@@ -93,6 +94,11 @@ class MeanEmbedding(OptimisticEpisodes):
     beta: float
     ties: Ties = "lowest"
     empty: Empty = "zero"
+
+    @staticmethod
+    def usual_model() -> Model:
+        """One regression, whose kernel comes from the data."""
+        return Model(AutoKernel(), pooled=True)
 
     def check_model(self, model: Model) -> None:
         if not model.pooled or model.centred or model.timed:

@@ -51,7 +51,7 @@ class Counting:
                 "or use rf.Model(rf.Delta(), ridge=1.0, pooled=True) to count all steps together"
             )
 
-    def bytes_per_run(self, grid: Grid, horizon: int, rounds: int) -> int:
+    def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
         """What a run takes: its record and its estimate of P."""
         s, a = grid.shape
         return 8 * horizon * (RECORDED * rounds + s * s * a)

@@ -17,6 +17,7 @@ from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.limits import Limits
 from rewardfree.strategies.round import (
     Strategy,
+    check_grid,
     check_model,
     designer,
     lattice_of,
@@ -111,8 +112,9 @@ def _journey(
     if not isinstance(strategy, Scout) and getattr(strategy, "ties", "lowest") != "lowest":
         raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
     check_model(strategy, model)
-    if designer(strategy) is not None:
-        feature_bounds(world.spaces)  # which its posteriors need: say so before the first step
+    maker = designer(strategy)
+    if maker is not None and maker.needs_box(model):
+        feature_bounds(world.spaces)  # say so before the first step
     generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
     seed = count(seed, "seed", at_least=0)
@@ -194,6 +196,7 @@ def check_parts(world: Any, model: Any, strategy: Any) -> None:
     if isinstance(strategy, type) or not callable(getattr(strategy, "play", None)):
         raise ValueError(f"strategy must be a strategy such as Online(beta=0.1), got {strategy!r}")
     check_model(strategy, model)
+    check_grid(strategy, world.grid)
 
 
 def as_seeds(seeds: Any) -> list[int]:
@@ -260,6 +263,6 @@ def in_batches(
     if shares_points(strategy):
         each = 8 * s * a  # a prediction; the one posterior is shared
     if hasattr(strategy, "bytes_per_run"):
-        each = strategy.bytes_per_run(world.grid, world.horizon, rounds)
+        each = strategy.bytes_per_run(model, world.grid, world.horizon, rounds)
     size = max(1, room_for(device) // each) if batch is None else count(batch, "batch")
     return [seeds[first : first + size] for first in range(0, len(seeds), size)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardfree.arrays import Array, count
 from rewardfree.budget import Budget
+from rewardfree.model import Model
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.counting import Counting
 from rewardfree.strategies.round import Round
@@ -62,9 +63,9 @@ class Jin(Counting):
         assert self.episodes_per_goal is not None  # `within` has set it
         return grid.shape[0] * horizon * self.episodes_per_goal
 
-    def bytes_per_run(self, grid: Grid, horizon: int, rounds: int) -> int:
+    def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
         policies = self.prologue(grid, horizon) * horizon * grid.shape[0]
-        return super().bytes_per_run(grid, horizon, rounds) + policies
+        return super().bytes_per_run(model, grid, horizon, rounds) + policies
 
     def round(self, horizon: int) -> Round:
         return Round.whole_episode(horizon)

@@ -16,6 +16,7 @@ from rewardfree.model import Model
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.limits import Clock, Limits
 from rewardfree.strategies.log import Log
+from rewardfree.strategies.round import open_ends
 from rewardfree.streams import stream
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Box
@@ -58,7 +59,8 @@ class Journey:
         self._clock = Clock()
         self._told: Callable[[], None] = lambda: None
         if not model.automatic:
-            Scaling.of_bounds(self.spaces)  # which a fixed kernel needs: say so before the first step
+            # Which a fixed kernel needs: say so before the first step.
+            Scaling.of_bounds(self.spaces, open_ends(strategy))
 
     # What a strategy may do
 
@@ -186,7 +188,7 @@ class Journey:
         if len(arrays[0]) < 2:
             return None
         with suppress(ValueError):
-            return fitted_to(self.spaces, self.model, *arrays[:3])
+            return fitted_to(self.spaces, self.model, *arrays[:3], open_ends(self.strategy))
         return None
 
     def _collected(self, fitted: Fitted | None = None) -> Experience:

@@ -14,7 +14,7 @@ from rewardfree.dynamics.observed import Observed
 from rewardfree.model import Model
 from rewardfree.objectives import OBJECTIVES
 from rewardfree.strategies.journey import Journey
-from rewardfree.strategies.round import designer
+from rewardfree.strategies.round import designer, open_ends
 
 #: Steps at random before anything is fitted.
 PILOT = 50
@@ -66,7 +66,8 @@ class Tracked:
         base = refitted_at(len(rows)) if journey.model.automatic else 0
         if self._observed is None or base != self._base:
             state, action, following, ended = journey.transitions(base)
-            fitted = fitted_to(journey.spaces, quick(journey.model), state, action, following)
+            about = (journey.spaces, quick(journey.model), state, action, following)
+            fitted = fitted_to(*about, open_ends(journey.strategy))
             actions = journey.spaces.action.candidates(ACTIONS)
             self._observed = Observed(
                 journey.spaces, fitted, journey.horizon, actions, designer(journey.strategy)

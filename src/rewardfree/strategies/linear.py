@@ -6,15 +6,20 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rewardfree.arrays import Array, count, positive, probability
+from rewardfree.kernelfit import candidates
 from rewardfree.kernels import Linear
 from rewardfree.model import Model
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Posteriors, Weighted
-from rewardfree.posterior.maps import check_features
+from rewardfree.posterior.maps import check_features, check_table, features_at
 from rewardfree.presets import Empty
+from rewardfree.strategies.counting import RECORDED
 from rewardfree.strategies.episodic import OptimisticEpisodes
 from rewardfree.tables import tabled
 from rewardfree.ties import Ties
+from rewardfree.worlds.grid import Grid
 
 
 @tabled
@@ -32,6 +37,7 @@ class LinearRewardFree(OptimisticEpisodes):
     ridge: float = 1.0
     ties: Ties = "lowest"
     empty: Empty = "zero"
+    open_ends = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,7 +45,7 @@ class LinearRewardFree(OptimisticEpisodes):
         object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
 
     def __repr__(self) -> str:
-        shown = repr(self.features) if callable(self.features) else f"<{len(self.features)} rows>"
+        shown = repr(self.features) if callable(self.features) else f"<table {np.shape(self.features)}>"
         return f"LinearRewardFree({shown}, beta={self.beta:g}, ridge={self.ridge:g})"
 
     def check_model(self, model: Model) -> None:
@@ -49,6 +55,21 @@ class LinearRewardFree(OptimisticEpisodes):
                 "use rf.Model(rf.Linear(), ridge=1.0)"
             )
 
+    def check_grid(self, grid: Grid) -> None:
+        check_table(self.features, grid.shape)
+
+    def usual_model(self) -> Model:
+        """The one whose kernel is linear too; here features are in its place."""
+        return Model(Linear(), ridge=self.ridge)
+
+    def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
+        """What a run takes: A and W of its designs, their points, predictions of one step, and its record."""
+        points = candidates(model, grid, horizon)
+        z, d = features_at(self.features, points).shape
+        n = rounds * (horizon if model.pooled else 1)
+        designs = model.regressions(horizon) * (2 * d * d + n)
+        return int(8 * (designs + d * (2 * z + n) + horizon * (z + RECORDED * rounds)))
+
     def lattice(self, model: Model, candidates: Array, **options: Any) -> Posteriors:
         """Posteriors on a finite set; options as for `Model.lattice`."""
 
@@ -57,7 +78,10 @@ class LinearRewardFree(OptimisticEpisodes):
 
         return replace(model, kernel=Linear(), ridge=self.ridge).posterior(kind, candidates, **options)
 
-    def design(self, model: Model, low: Any, high: Any) -> Weighted:
+    def needs_box(self, model: Model) -> bool:
+        return False
+
+    def design(self, model: Model, box: tuple[Any, Any] | None) -> Weighted:
         """A posterior for points anywhere."""
         return FeatureDesign(self.features, ridge=self.ridge)
 

@@ -10,7 +10,7 @@ from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential
 from rewardfree.model import Model
 from rewardfree.posterior import Partition, Partitions, Posteriors, Weighted
-from rewardfree.posterior.cells import check_alpha
+from rewardfree.posterior.cells import check_alpha, check_drop
 from rewardfree.presets import Empty
 from rewardfree.strategies.episodic import OptimisticEpisodes
 from rewardfree.tables import tabled
@@ -35,12 +35,10 @@ class Partitioned(OptimisticEpisodes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.drop, bool):
-            raise ValueError(f"drop must be True or False, got {self.drop!r}")
-        alpha: Any = None if self.alpha == "never" else self.alpha
-        if alpha != "kernel":
-            alpha = check_alpha(alpha)
-        object.__setattr__(self, "alpha", alpha)
+        check_drop(self.drop)
+        word = self.alpha if isinstance(self.alpha, str) else None  # an array is not comparable to one
+        if word != "kernel":
+            object.__setattr__(self, "alpha", None if word == "never" else check_alpha(self.alpha))
 
     def exponent(self, model: Model) -> float | None:
         """alpha for this model; None: never split."""
@@ -63,12 +61,16 @@ class Partitioned(OptimisticEpisodes):
             return model.lattice(candidates, **options)
         return model.posterior(Partitions, candidates, alpha=alpha, drop=self.drop, **options)
 
-    def design(self, model: Model, low: Any, high: Any) -> Weighted:
-        """A posterior for points of the box [low, high], the domain."""
-        alpha = self.exponent(model)
-        if alpha is None:
+    def needs_box(self, model: Model) -> bool:
+        """Only what is split has a domain."""
+        return self.exponent(model) is not None
+
+    def design(self, model: Model, box: tuple[Any, Any] | None) -> Weighted:
+        """A posterior for points of the box, the domain."""
+        if box is None:
             return model.design()
-        return model.posterior(Partition, alpha=alpha, drop=self.drop, low=low, high=high)
+        options: dict[str, Any] = {"alpha": self.exponent(model), "drop": self.drop}
+        return model.posterior(Partition, low=box[0], high=box[1], **options)
 
 
 def _exponent_of(kernel: Kernel) -> float | None:

@@ -72,9 +72,9 @@ class Strategy(Protocol):
     """How to explore. A round leaves one more sample for every step.
 
     It may have more to say: posteriors of its own (`lattice_of`, `designer`), a model that suits it
-    (`usual_model`), models that it refuses (`check_model`), first rounds of which nothing is kept
-    (`prologue_of`), options that it leaves to the budget (`within`), and what a run takes to remember
-    (`bytes_per_run`).
+    (`usual_model`), models and finite worlds that it refuses (`check_model`, `check_grid`), variables that
+    need no bounds (`open_ends`), first rounds of which nothing is kept (`prologue_of`), options that it
+    leaves to the budget (`within`), and what a run takes to remember (`bytes_per_run`).
     """
 
     @property
@@ -116,11 +116,23 @@ def designer(strategy: Any) -> Designer | None:
     return strategy if callable(getattr(strategy, "design", None)) else None
 
 
+def open_ends(strategy: Any) -> bool:
+    """Whether it takes real variables without bounds as they are: it has no lengthscales for them."""
+    return bool(getattr(strategy, "open_ends", False))
+
+
 def check_model(strategy: Any, model: Model) -> None:
     """Refuse a model that the strategy does not take."""
     refuse = getattr(strategy, "check_model", None)
     if refuse is not None:
         refuse(model)
+
+
+def check_grid(strategy: Any, grid: Grid) -> None:
+    """Refuse states and actions of a finite world that the strategy is not for."""
+    refuse = getattr(strategy, "check_grid", None)
+    if refuse is not None:
+        refuse(grid)
 
 
 def shares_points(strategy: Strategy) -> bool:

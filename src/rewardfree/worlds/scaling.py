@@ -25,12 +25,13 @@ class Scaling:
         return cls(features.mean(axis=0), np.where(still, 1.0, spread))
 
     @classmethod
-    def of_bounds(cls, spaces: Spaces) -> Scaling:
+    def of_bounds(cls, spaces: Spaces, open_ends: bool = False) -> Scaling:
         """Every variable on [0, 1] by its bounds, also cos and sin; coordinates of labels as they are.
 
-        For kernels that a user fixed: their lengthscales must not change their meaning as data grow.
+        For kernels that a user fixed: their lengthscales must not change their meaning as data grow. Of
+        variables without bounds they would have none; with `open_ends` these too are left as they are.
         """
-        parts = [_unit(spaces.state), _unit(spaces.action)]
+        parts = [_unit(spaces.state, open_ends), _unit(spaces.action, open_ends)]
         return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def __call__(self, features: Any) -> Any:
@@ -44,19 +45,22 @@ def feature_bounds(spaces: Spaces) -> tuple[Any, Any]:
     return low, high
 
 
-def _unit(space: Space) -> tuple[Any, Any]:
+def _unit(space: Space, open_ends: bool) -> tuple[Any, Any]:
     if not isinstance(space, Box):
         size = len(space.groups)
         return np.zeros(size), np.ones(size)
-    low, high = _ends(space, "a kernel that is fixed")
-    return low, high - low
+    low, high = _ends(space, None if open_ends else "a kernel that is fixed")
+    closed = np.isfinite(low) & np.isfinite(high)
+    return np.where(closed, low, 0.0), np.subtract(high, low, out=np.ones(len(low)), where=closed)
 
 
-def _ends(space: Space, what: str) -> tuple[Any, Any]:
+def _ends(space: Space, what: str | None) -> tuple[Any, Any]:
+    """The ends of every feature; `what` needs bounds, if anything does."""
     if not isinstance(space, Box):
         places = space.features(np.arange(space.n))
         return places.min(axis=0), places.max(axis=0)
-    space.need_bounds(what)
+    if what is not None:
+        space.need_bounds(what)
     low, high = [], []
     for lowest, highest, angle in zip(space.low, space.high, space.angles, strict=True):
         low += [-1.0, -1.0] if angle else [lowest]
