@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.experiments.instances import TABULAR, instance_named
+from rewardfree.experiments.instances import TABULAR, WorldUnit, instance_named
 from rewardfree.planning.finite import Planner
 
 #: Part of every unit's name: raised when it would give other numbers.
@@ -92,24 +92,12 @@ SYSTEMS: dict[str, System] = {
 
 
 @dataclass(frozen=True)
-class BaselineUnit:
+class BaselineUnit(WorldUnit):
     """One run of every system on one world."""
 
-    world: str
-    seed: int
-    quick: bool = False
-
-    @property
-    def key(self) -> str:
-        return f"{self.world}-{self.seed}{'-quick' * self.quick}-{RESULTS_VERSION}"
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        """Of its world, model and strategy, for messages."""
-        return self.world, "all", f"seed {self.seed}"
+    version: ClassVar[int] = RESULTS_VERSION
 
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
-        """Its records; a worker's job."""
         return run_unit(self)
 
 

@@ -6,13 +6,13 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import rewardfree as rf
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
-from rewardfree.experiments.instances import instance_named
+from rewardfree.experiments.instances import WorldUnit, instance_named
 from rewardfree.planning.finite import Planner, backward, prepared
 from rewardfree.regressions import Regressions
 from rewardfree.rewards import reward_table
@@ -66,24 +66,12 @@ LINES = (
 
 
 @dataclass(frozen=True)
-class BeyondUnit:
+class BeyondUnit(WorldUnit):
     """One run of everything on one world."""
 
-    world: str
-    seed: int
-    quick: bool = False
-
-    @property
-    def key(self) -> str:
-        return f"{self.world}-{self.seed}{'-quick' * self.quick}-{RESULTS_VERSION}"
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        """Of its world, model and strategy, for messages."""
-        return self.world, "all", f"seed {self.seed}"
+    version: ClassVar[int] = RESULTS_VERSION
 
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
-        """Its records; a worker's job."""
         return run_unit(self)
 
 

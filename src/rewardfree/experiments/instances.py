@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +21,29 @@ PAPER = {
     "paper-matern-2.5": rf.Matern(nu=2.5, lengthscale=0.1),
 }
 REWARDS = 5
+
+
+@dataclass(frozen=True)
+class WorldUnit(ABC):
+    """One run on one of these worlds, of whatever a subclass compares there; a worker's job."""
+
+    world: str
+    seed: int
+    quick: bool = False
+    version: ClassVar[int]  # raised when it would give other numbers
+
+    @property
+    def key(self) -> str:
+        return f"{self.world}-{self.seed}{'-quick' * self.quick}-{self.version}"
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Of its world, model and strategy, for messages."""
+        return self.world, "all", f"seed {self.seed}"
+
+    @abstractmethod
+    def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
+        """Its records."""
 
 
 def hard_and_paper() -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class Found:
     def seconds(self, world: str, system: str) -> tuple[float, float]:
         """CPU of one exploration, and of one plan for all rewards from all its data."""
         last = max(self._records[world, system].items())[1]
-        return tuple(float(np.mean([each[name] for each in last])) for name in _SECONDS)  # type: ignore[return-value]
+        explored, planned = (np.mean([each[name] for each in last]) for name in _SECONDS)
+        return float(explored), float(planned)
 
 
 _SECONDS = ("explore_seconds", "plan_seconds")

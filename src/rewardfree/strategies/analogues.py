@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array
@@ -17,7 +18,7 @@ from rewardfree.tables import tabled
 from rewardfree.ties import Ties
 
 
-class ErrorEpisodes(WholeEpisodes):
+class ErrorEpisodes(WholeEpisodes, ABC):
     """Greedy in a bound on the error of a value: E_h = clip(growth mean_h[max E_{h+1}] + bonus, 0, most)."""
 
     beta: float
@@ -32,14 +33,17 @@ class ErrorEpisodes(WholeEpisodes):
             H - 1, self._bonus, "prior", self._growth(H), lambda to_go: self._most(to_go, H)
         )
 
+    @abstractmethod
     def _bonus(self, sigma: Array) -> Array:
-        raise NotImplementedError
+        """What sigma adds to the bound."""
 
+    @abstractmethod
     def _growth(self, horizon: int) -> float:
-        raise NotImplementedError
+        """What the mean is multiplied with."""
 
+    @abstractmethod
     def _most(self, to_go: int, horizon: int) -> float:
-        raise NotImplementedError
+        """What the bound is clipped to, `to_go` steps before the end."""
 
 
 @tabled
