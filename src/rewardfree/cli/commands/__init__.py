@@ -1,0 +1,1 @@
+"""The commands by whom they are for; `rewardfree.cli.app` names them."""
