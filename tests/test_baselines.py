@@ -74,7 +74,7 @@ def falling(world="paper-matern-1.5", exponents=None, sizes=(10, 20, 40, 80)):
         {
             "world": world, "system": name, "size": n, "steps": 10 * n, "episodes": n, "seed": seed,
             "start": [factor * n**-x * (2 + i) / 2.5 for i in range(2)],
-            "explore_seconds": 1.5, "plan_seconds": 0.25,
+            "seconds": {"explore": 1.5, "plan": 0.25},
         }
         for name, x in exponents.items() for n in sizes for seed, factor in enumerate((0.9, 1.1))
     ]  # fmt: skip

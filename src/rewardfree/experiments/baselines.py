@@ -12,6 +12,7 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.experiments.instances import TABULAR, WorldUnit, instance_named
+from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.planning.finite import Planner
 
 #: Part of every unit's name: raised when it would give other numbers.
@@ -143,8 +144,7 @@ def run_unit(unit: BaselineUnit) -> list[dict[str, Any]]:
                     "steps": first.steps,
                     "episodes": first.episodes,
                     **{each: [round(float(getattr(gap, each)), 5) for gap in gaps] for each in MEASURES},
-                    "explore_seconds": round(explored, 3),
-                    "plan_seconds": round(planned, 3),
+                    SECONDS: {"explore": round(explored, 3), "plan": round(planned, 3)},
                 }
             )
     return records

@@ -13,6 +13,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.experiments.instances import WorldUnit, instance_named
+from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.planning.finite import Planner, backward, prepared
 from rewardfree.regressions import Regressions
 from rewardfree.rewards import reward_table
@@ -102,7 +103,8 @@ def run_unit(unit: BeyondUnit) -> list[dict[str, Any]]:
                     wanted = None if steps in compared else lines
                     for found in gaps.of(first, wanted):
                         about = {"world": unit.world, "seed": unit.seed, "explorer": label, **found}
-                        records.append({**about, **_axes(first), "explore_seconds": round(seconds, 2)})
+                        took = {SECONDS: {"explore": round(seconds, 2)}}
+                        records.append({**about, **_axes(first), **took})
     return records
 
 

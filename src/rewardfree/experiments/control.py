@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import rewardfree as rf
+from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
 
@@ -174,8 +175,7 @@ def run_unit(unit: ControlUnit) -> list[dict[str, Any]]:
                         "expected": plan.expected,
                         "depth": plan.depth,
                         "discount": plan.discount,
-                        "explore_seconds": explored,
-                        "plan_seconds": planned,
+                        SECONDS: {"explore": explored, "plan": planned},
                     }
                 )
     return records

@@ -51,11 +51,10 @@ class Found:
     def seconds(self, world: str, system: str) -> tuple[float, float]:
         """CPU of one exploration, and of one plan for all rewards from all its data."""
         last = max(self._records[world, system].items())[1]
-        explored, planned = (np.mean([each[name] for each in last]) for name in _SECONDS)
+        explored, planned = (
+            np.mean([each["seconds"][spent] for each in last]) for spent in ("explore", "plan")
+        )
         return float(explored), float(planned)
-
-
-_SECONDS = ("explore_seconds", "plan_seconds")
 
 
 def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: Any) -> list[str]:

@@ -106,8 +106,8 @@ def _seconds(records: list[dict[str, Any]], tasks: Any) -> list[str]:
         own = [record for record in records if record["env"] == task.env]
         cells = []
         for source in ("generative", "online"):
-            times = [record["explore_seconds"] for record in own if record["source"] == source]
+            times = [record["seconds"]["explore"] for record in own if record["source"] == source]
             cells.append(f"{max(times):>18.1f}" if times else f"{'-':>18}")
-        plans = [record["plan_seconds"] for record in own if record["source"] != "oracle"]
+        plans = [record["seconds"]["plan"] for record in own if record["source"] != "oracle"]
         lines.append(f"{task.name:<23}" + "".join(cells) + (f"{max(plans):>8.1f}" if plans else ""))
     return lines
