@@ -18,7 +18,7 @@ from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
-from rewardfree.posterior import Counts, Posteriors
+from rewardfree.posterior import Counts, Lattice, Posteriors
 from rewardfree.regressions import Regressions
 from rewardfree.strategies.arena import Arena
 from rewardfree.strategies.tabular import Sizes, express_width, ucrl_width
@@ -59,12 +59,14 @@ def test_counts_are_the_delta_kernel(data):
     """sum/(n + ridge) for any ridge, the average for none, and sigma/tau = 1/sqrt(n)."""
     z = np.arange(6.0)[:, None]
     counts = Counts(z, designs=2, capacity=1)
+    ridged = Counts(z, ridge=0.5, designs=2)
     seen = [[], []]
     for _ in range(data.draw(st.integers(1, 6))):
         designs = data.draw(st.sampled_from([None, [1], slice(0, 1), [1, 0]]))
         numbers = np.arange(2)[slice(None) if designs is None else designs]
         added = data.draw(st.lists(st.integers(0, 5), min_size=len(numbers), max_size=len(numbers)))
         counts.append(designs, added)
+        ridged.append(designs, added)
         for number, point in zip(numbers, added, strict=True):
             seen[number].append(point)
     assert counts.length() == max(map(len, seen))
@@ -77,6 +79,10 @@ def test_counts_are_the_delta_kernel(data):
             expected = reference.mean(rf.Delta(), z[points], ridge, own, z)
             shrunk = counts.mean(y)[g] * (n / (n + ridge))[:, None]
             np.testing.assert_allclose(shrunk, expected, atol=1e-6 if ridge < 0.1 else 1e-12)
+        expected = reference.mean(rf.Delta(), z[points], 0.5, own, z)
+        np.testing.assert_allclose(ridged.mean(y)[g], expected, atol=1e-12)
+        variance = reference.variance(rf.Delta(), z[points], 0.5, z)
+        np.testing.assert_allclose(ridged.std()[g] ** 2, variance, atol=1e-12)
         tried, ridge = n > 0, 1e-5
         sigma = np.sqrt(reference.variance(rf.Delta(), z[points], ridge, z) / ridge)
         np.testing.assert_allclose(counts.std()[g][tried], sigma[tried], rtol=1e-4)
@@ -118,6 +124,39 @@ def test_designs_of_different_lengths_have_laws_of_their_own():
     counts.append([1], [1])
     law = counts.of_labels(np.array([[0, 1, 1], [1, 0, 0]]), 2)  # the last label of the first is not its own
     assert law.tolist() == [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 1.0], [0.5, 0.0]]]
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_laws_shrink_with_the_ridge(ridge):
+    counts, labels, law = Counts(np.arange(2.0)[:, None], ridge=ridge), np.array([[0, 1, 1, 0, 1]]), None
+    for n, point in enumerate([0, 0, 1, 0, 0], start=1):
+        counts.append(None, [point])
+        law = counts.of_labels(labels[:, :n], 2, n - 1, before=law)
+    value = np.array([0.3, -1.0])
+    np.testing.assert_allclose(value @ law[0], counts.mean(value[labels][..., None])[0, :, 0], atol=1e-12)
+
+
+def test_a_delta_kernel_is_counted_where_points_are_distinct():
+    model, z = rf.Model(rf.Delta(), ridge=0.5), np.arange(3.0)[:, None]
+    assert isinstance(model.posteriors(z), Counts) and model.posteriors(z).ridge == 0.5
+    assert isinstance(model.posteriors(np.zeros((2, 1))), Lattice)
+    assert isinstance(rf.Model(2.0 * rf.Delta(), ridge=0.5).posteriors(z), Lattice)
+    assert isinstance(model.lattice(z), Lattice)
+
+
+@pytest.mark.parametrize("strategy", [rf.Qiu(0.3), rf.Online(0.3), rf.Generative(), rf.KernelRFUCRL(1.0)])
+@pytest.mark.parametrize("options", [{}, {"pooled": True}, {"pooled": True, "timed": True, "centred": True}])
+def test_a_delta_kernel_explores_and_plans_as_its_lattice_does(strategy, options, monkeypatch):
+    w, reward = world(4, 3, 3, each_step=False), np.random.default_rng(0).random((4, 3))
+    model, found = rf.Model(rf.Delta(), ridge=0.5, **options), []
+    for posteriors in (rf.Model.posteriors, rf.Model.lattice):
+        monkeypatch.setattr(rf.Model, "posteriors", posteriors)
+        data = rf.explore(w, model, strategy, steps=150, seed=3)
+        found.append((data, rf.plan(data, reward, rf.Optimistic(0.3))))
+    (ours, plan), (theirs, expected) = found
+    for column in ("state", "action", "next_state"):
+        np.testing.assert_array_equal(getattr(ours, column), getattr(theirs, column))
+    np.testing.assert_allclose(plan.values, expected.values, atol=1e-12)
 
 
 def test_counts_are_posteriors_on_the_cpu():

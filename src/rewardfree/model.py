@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive
+import numpy as np
+
+from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive, to_numpy
 from rewardfree.autokernel import AutoKernel
-from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior import Design, Lattice
+from rewardfree.kernels import Delta, Kernel, as_kernel
+from rewardfree.posterior import Counts, Design, Lattice, Posteriors
 from rewardfree.tables import tabled
 
 P = TypeVar("P")
@@ -71,6 +73,12 @@ class Model:
         """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
         return self.posterior(Lattice, candidates, **options)
 
+    def posteriors(self, candidates: Array, device: str | None = None, **options: Any) -> Posteriors:
+        """The same for as little as it takes: where a kernel tells only whether points are equal, counts."""
+        if isinstance(self.kernel, Delta) and device in (None, "cpu") and _distinct(candidates):
+            return Counts(candidates, ridge=self._ridge, **options)
+        return self.lattice(candidates, device=device, **options)
+
     def posterior(self, kind: Callable[..., P], *candidates: Array, **options: Any) -> P:
         """Another kind of these: kind(kernel, ridge=, ...), on a finite set kind(kernel, candidates, ...)."""
         return kind(self.fixed, *candidates, ridge=self._ridge, **options)
@@ -97,6 +105,11 @@ class Model:
     def _ridge(self) -> float:
         assert self.ridge is not None  # __post_init__ refuses None with a fixed kernel
         return self.ridge
+
+
+def _distinct(points: Array) -> bool:
+    """Whether no point of a set (m,d) is there twice."""
+    return len(np.unique(to_numpy(points), axis=0)) == len(points)
 
 
 def midrange(values: Array, axis: int) -> Array:

@@ -35,7 +35,7 @@ class Regressions:
 
     `same_steps`: all steps of a run have the same points; `same_runs`: all runs have. A kernel that is still
     to be found from data is a first guess here. `lattice` makes their posteriors with the arguments of
-    `Model.lattice`; `posterior` makes separate ones instead.
+    `Model.posteriors`; `posterior` makes separate ones instead.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Regressions:
         same_steps: bool = False,
         same_runs: bool = False,
         posterior: Callable[[Model], Posterior] | None = None,
-        lattice: Callable[..., Posteriors] = Model.lattice,
+        lattice: Callable[..., Posteriors] = Model.posteriors,
         device: str | None = None,
         dtype: Any = None,
     ) -> None:
@@ -74,8 +74,9 @@ class Regressions:
         # Runs that share a design have their targets side by side already; on a device rounds are recorded,
         # and L is read as fast as it is needed.
         own_points = self._side_by_side == runs and not self.on_device
-        # A pooled lattice is asked for the values of every step; counts are sums of next states already.
-        by_label = isinstance(self.posteriors, Counts) or (
+        # A pooled lattice is asked for the values of every step, and tabular strategies for those of many
+        # rewards. Counts in the place of a delta kernel's lattice answer at once.
+        by_label = (isinstance(self.posteriors, Counts) and not self.posteriors.ridge) or (
             model.pooled and isinstance(self.posteriors, Lattice)
         )
         self._laws = [_Law() for _ in range(self.steps)] if own_points and by_label else []

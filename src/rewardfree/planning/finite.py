@@ -188,7 +188,7 @@ def plan_runs(
     plans: list[list[Plan]] = []
     with one_blas_thread():
         for some, own, same in _together(runs, model, device, dtype):
-            lattice = Model.lattice if model is not None else lattice_of(some[0].strategy)
+            lattice = Model.posteriors if model is not None else lattice_of(some[0].strategy)
             stages = _refitted(some, own, same, device, dtype, lattice)
             seeds = [run.seed for run in some]
             actions, values = map(to_numpy, backward(stages, table, planner, H, seeds, gamma, seed))
@@ -361,7 +361,7 @@ def _refitted(
     same: bool,
     device: str,
     dtype: Any,
-    lattice: Callable[..., Posteriors] = Model.lattice,
+    lattice: Callable[..., Posteriors] = Model.posteriors,
 ) -> Callable[[int], Regressions]:
     """The regressions of each step, built from the data: step by step, or once where they are shared."""
     designs = [run.designs(model.pooled) for run in runs]

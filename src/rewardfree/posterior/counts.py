@@ -1,4 +1,7 @@
-"""Visit counts on a finite candidate set, for many designs at once: the tabular estimate."""
+"""Visit counts on a finite candidate set, for many designs at once: the tabular estimate.
+
+With a ridge they are the delta kernel's posterior, at a cost that does not grow with the samples.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_points, count, float_dtype, to_numpy
+from rewardfree.arrays import Array, as_points, count, float_dtype, positive, to_numpy
 from rewardfree.posterior.backend import Selection
 
 
 class Counts:
-    """g independent designs over one set Z: the mean at z is the average of the targets seen there.
+    """g independent designs over one set Z, n visits of each z: the delta kernel's ridge regression.
 
-    That is kernel ridge regression with the delta kernel, sum/(n + ridge), for a ridge that vanishes; its
-    sigma/tau is then 1/sqrt(n). Where nothing was seen the mean is 0 and the std 1. On the CPU.
+    Its mean is sum/(n + ridge), its std sqrt(ridge/(n + ridge)). By default for a ridge that vanishes: the
+    average, and as std the limit of sigma/tau, 1/sqrt(n). Where nothing was seen: 0 and 1. On the CPU.
     """
 
     def __init__(
         self,
         candidates: Array,
         *,
+        ridge: float = 0.0,
         designs: int = 1,
         capacity: int = 64,
         device: str | None = None,
@@ -29,6 +33,7 @@ class Counts:
     ) -> None:
         if device not in (None, "cpu"):
             raise ValueError(f'visits are counted on the CPU: leave device= out, got "{device}"')
+        self.ridge = positive(ridge, "ridge") if ridge else 0.0
         points = to_numpy(as_points(candidates, "candidates"))
         self._candidates = points.astype(points.dtype if dtype is None else float_dtype(dtype))
         g, capacity = count(designs, "designs"), count(capacity, "capacity")
@@ -52,19 +57,20 @@ class Counts:
         self._add(self._numbers(None), np.asarray(indices, np.int64))
 
     def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
-        """The average of the targets (g,n,c) at each candidate: (g,m,c)."""
+        """The average of the targets (g,n,c) at each candidate, shrunk by the ridge: (g,m,c)."""
         chosen, targets = self._numbers(designs), np.asarray(targets)
         g, place, z = self._seen(chosen, 0, targets.shape[1])
-        sums = np.zeros((*self._visits[chosen].shape, targets.shape[2]), targets.dtype)
-        np.add.at(sums, (g, z), targets[g, place])
-        means = sums / np.maximum(self._visits[chosen], 1.0)[:, :, None].astype(targets.dtype)
+        visits, at_z, values = self._visits[chosen], g * self._visits.shape[1] + z, targets[g, place]
+        sums = [np.bincount(at_z, column, visits.size).reshape(visits.shape) for column in values.T]
+        means = np.stack(sums, axis=2) if sums else np.zeros((*visits.shape, 0))
+        means = (means / self._shares(visits)[:, :, None]).astype(targets.dtype, copy=False)
         wanted = self._rows(at, rows, len(chosen))
         return means if wanted is None else np.take_along_axis(means, wanted[:, :, None], axis=1)
 
     def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
-        """1/sqrt(n) after n visits, and 1 without any: (g,m)."""
+        """(g,m), see above."""
         visits = self.visits(designs)
-        std = (1.0 / np.sqrt(np.maximum(visits, 1.0))).astype(self._candidates.dtype)
+        std = np.sqrt((self.ridge or 1.0) / self._shares(visits)).astype(self._candidates.dtype)
         wanted = self._rows(at, rows, len(visits))
         return std if wanted is None else np.take_along_axis(std, wanted, axis=1)
 
@@ -83,10 +89,10 @@ class Counts:
         earlier = visits.copy()
         np.subtract.at(earlier, (g, z), 1.0)
         sums = before
-        sums *= earlier[:, None, :]
+        sums *= self._shares(earlier)[:, None, :]
         np.rint(sums, out=sums)  # they are whole numbers: no rounding adds up
         np.add.at(sums, (g, labels[g, since + place], z), 1.0)
-        sums /= np.maximum(visits, 1.0)[:, None, :]
+        sums /= self._shares(visits)[:, None, :]
         return sums
 
     def length(self, designs: Any = None) -> int:
@@ -114,6 +120,10 @@ class Counts:
             self._visits[chosen, added[:, 0]] += 1.0
         else:
             np.add.at(self._visits, (chosen[:, None], added), 1.0)
+
+    def _shares(self, visits: Any) -> Any:
+        """What sums are divided by: n + ridge, or 1 where that is nothing."""
+        return visits + self.ridge if self.ridge else np.maximum(visits, 1.0)
 
     def _seen(self, chosen: Any, since: int, n: int) -> tuple[Any, Any, Any]:
         """Of designs' points since .. n-1 those that there are: which design, which place, which z."""

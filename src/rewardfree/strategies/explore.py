@@ -171,7 +171,7 @@ def explore_many(
         raise ValueError(
             "posterior= builds its own arrays: dtype= and device= are for the default, a lattice"
         )
-    if posterior is not None and lattice_of(strategy) is not Model.lattice:
+    if posterior is not None and lattice_of(strategy) is not Model.posteriors:
         raise ValueError(f"{type(strategy).__name__} has posteriors of its own: leave out posterior=")
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps

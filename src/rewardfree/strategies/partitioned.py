@@ -58,7 +58,7 @@ class Partitioned(OptimisticEpisodes):
         """Posteriors on a finite set, whose bounding box is the domain; options as for `Model.lattice`."""
         alpha = self.exponent(model)
         if alpha is None:
-            return model.lattice(candidates, **options)
+            return model.posteriors(candidates, **options)
         return model.posterior(Partitions, candidates, alpha=alpha, drop=self.drop, **options)
 
     def needs_box(self, model: Model) -> bool:

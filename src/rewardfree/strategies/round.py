@@ -100,8 +100,8 @@ class Strategy(Protocol):
 
 
 def lattice_of(strategy: Any) -> Callable[..., Posteriors]:
-    """What makes the posteriors of a strategy, called as `Model.lattice` is: its own, or the model's."""
-    own: Callable[..., Posteriors] = getattr(strategy, "lattice", Model.lattice)
+    """What makes the posteriors of a strategy, called as `Model.posteriors` is: its own, or the model's."""
+    own: Callable[..., Posteriors] = getattr(strategy, "lattice", Model.posteriors)
     return own
 
 
