@@ -116,6 +116,30 @@ def test_polynomials_are_all_monomials_and_at_most_one_long():
     assert rf.PolynomialFeatures(0)(z).tolist() == [[1.0]] * 50
 
 
+def test_waves_are_all_products_of_cosines_and_at_most_one_long():
+    z = points(50)
+    phi = rf.FourierFeatures(2)(z)
+    x, y = np.pi * z.T
+    products = [np.ones(50), np.cos(x), np.cos(y), np.cos(2 * x), np.cos(x) * np.cos(y), np.cos(2 * y)]
+    np.testing.assert_allclose(phi, np.stack(products, axis=1) / math.sqrt(6), rtol=0, atol=1e-15)
+    assert np.linalg.norm(rf.FourierFeatures(4)(10.0 * z - 5.0), axis=1).max() <= 1.0
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    np.testing.assert_allclose(np.linalg.norm(rf.FourierFeatures(5)(corners), axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (rf.PolynomialFeatures, r"got the class PolynomialFeatures: call it, as in rf\.PolynomialFeatures"),
+        ("abc", "give rows of equal length, or a function"),
+        ([[1.0, 2.0], [3.0]], "give rows of equal length, or a function"),
+    ],
+)
+def test_what_is_no_map_and_no_table_is_told_what_to_do(features, said):
+    with pytest.raises(ValueError, match=said):
+        rf.LinearRewardFree(features, 0.1)
+
+
 @pytest.mark.parametrize(
     ("features", "said"),
     [
@@ -142,7 +166,7 @@ def test_bad_options_are_refused():
         FeatureDesign(waves, ridge=0)
     with pytest.raises(ValueError, match="degree must be a whole number"):
         rf.PolynomialFeatures(1.5)
-    with pytest.raises(ValueError, match="at most 4096 monomials"):
+    with pytest.raises(ValueError, match="at most 4096 features"):
         rf.PolynomialFeatures(90)(points(3))
     with pytest.raises(ValueError, match=r"points must have shape \(n, d\), got \(2,\)"):
         rf.PolynomialFeatures(2)([0.1, 0.2])

@@ -102,12 +102,19 @@ def test_partitioned_plans_from_own_cells(strategy):
 
 
 def error_tables(run, express):
-    """E_h = min(H-1-h, beta sigma + mean[max E]) or W_h = min(H, beta^2 sigma^2 + (1+1/H) mean[max W])."""
-    H, beta, tables, value = run.horizon, run.strategy.beta, {}, None
+    """E_h = min(H-1-h, beta sigma + mean[max E]) or W_h = min(H, beta^2 sigma^2 + (1+1/H) mean[max W]).
+
+    Regressed around what E_{h+1} is where nothing is known: sigma = 1 at every step.
+    """
+    H, beta, tables, value, unknown = run.horizon, run.strategy.beta, {}, None, 0.0
     for h in reversed(range(H)):
         bonus = beta**2 * run.sigma(h) ** 2 if express else beta * run.sigma(h)
-        later = 0.0 if value is None else (1.0 + 1.0 / H if express else 1.0) * run.mean(h, value)
-        e = np.clip(bonus + later, 0.0, H if express else H - 1 - h)
+        growth, later = 1.0 + 1.0 / H if express else 1.0, 0.0
+        if value is not None:
+            later = growth * (unknown + run.mean(h, value - unknown))
+        most = H if express else H - 1 - h
+        e = np.clip(bonus + later, 0.0, most)
+        unknown = min(most, (beta**2 if express else beta) + growth * unknown)
         tables[h], value = e.tolist(), e.max(axis=1)
     return tables
 
@@ -126,6 +133,16 @@ def test_analogues_are_the_textbooks(strategy, model, beta):
         prepare=lambda: error_tables(run, express),
     )
     same(explored(strategy, model, world=world), run)
+
+
+@pytest.mark.parametrize("strategy", [rf.KernelRFUCRL(1.0), rf.KernelRFExpress(0.5)], ids=repr)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_analogues_with_a_delta_kernel_try_everything_before_they_repeat(strategy, pooled):
+    """As the tabular systems do, whose bound is largest where nothing was tried."""
+    world = small_world(start=2)
+    data = explored(strategy, rf.Model(rf.Delta(), ridge=0.5, pooled=pooled), rounds=5, world=world)
+    first = data.action[data.h == 0]
+    assert sorted(first.tolist()) == [0, 1, 2, 3, 4]
 
 
 class CountedRun(Run):
@@ -524,7 +541,10 @@ def analogue_tables(data, n, strategy):
         sigma = np.sqrt(np.maximum(reference_partition.reference.variance(KERNEL, seen, 0.5, at), 0.0))
         mean = 0.0
         if value is not None:
-            mean = reference_partition.reference.mean(KERNEL, seen, 0.5, value, at)
+            unknown = 0.0
+            for later in range(H - 1, h, -1):
+                unknown = min(H, 0.49 + 1.2 * unknown) if express else min(H - 1 - later, 0.7 + unknown)
+            mean = unknown + reference_partition.reference.mean(KERNEL, seen, 0.5, value - unknown, at)
         bonus = (0.7 * sigma) ** 2 if express else 0.7 * sigma
         most = H if express else H - 1 - h
         return np.clip(bonus + (1.2 if express else 1.0) * mean, 0.0, most).reshape(-1, 9)

@@ -40,7 +40,14 @@ from rewardfree.planning import (
     plan_many,
     plan_runs,
 )
-from rewardfree.posterior import Design, Lattice, Partition, PolynomialFeatures, Posterior
+from rewardfree.posterior import (
+    Design,
+    FourierFeatures,
+    Lattice,
+    Partition,
+    PolynomialFeatures,
+    Posterior,
+)
 from rewardfree.presets import Preset
 from rewardfree.strategies import (
     RFUCRL,
@@ -99,6 +106,7 @@ __all__ = [
     "Experience",
     "FiniteWorld",
     "FittedPlan",
+    "FourierFeatures",
     "Gap",
     "Generative",
     "GreedyMaxVariance",

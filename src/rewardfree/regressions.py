@@ -8,8 +8,10 @@ targets of several runs are then columns side by side.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import array_api_compat
@@ -70,7 +72,7 @@ class Regressions:
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.each_run = self.index(np.arange(runs))[:, None]  # (b,1)
-        self._points = points
+        self._points, self._kernel = points, model.fixed
         # Runs that share a design have their targets side by side already; on a device rounds are recorded,
         # and L is read as fast as it is needed.
         own_points = self._side_by_side == runs and not self.on_device
@@ -104,6 +106,11 @@ class Regressions:
     def on_device(self) -> bool:
         """Whether the posteriors are not on the CPU."""
         return str(self.device) != "cpu"
+
+    @cached_property
+    def prior_sigma(self) -> float:
+        """The largest sigma of all, where nothing is known."""
+        return math.sqrt(self._kernel._at(self._points).max())
 
     def count(self, h: int) -> int:
         """How many samples the regression of step h has, or a few more inside a recorded round."""

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from rewardfree.cli.engine import Engine
 from rewardfree.cli.stored import seeds_from
-from rewardfree.experiments.baselines import EXPRESS_SCALE, JIN_SCALE, UCRL_SCALE, BaselineUnit
+from rewardfree.experiments.baselines import (
+    EXPRESS_SCALE,
+    JIN_SCALE,
+    LARGE_UCRL_SCALE,
+    UCRL_SCALE,
+    BaselineUnit,
+)
 from rewardfree.experiments.instances import PAPER, TABULAR, hard_and_paper, instance_named, references
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
@@ -25,7 +31,10 @@ from rewardfree.report.pictures import save_as
 
 FIRST_SEED, RUNS = 6000, 20
 QUICK_WORLDS = ("rooms", "riverswim")
-SCALES = f"rf-ucrl {UCRL_SCALE:g}, rf-express {EXPRESS_SCALE:g}, jin {JIN_SCALE:g}; the theory has 1"
+SCALES = (
+    f"rf-ucrl {UCRL_SCALE:g} on tabular worlds and {LARGE_UCRL_SCALE:g} on others, rf-express "
+    f"{EXPRESS_SCALE:g}, jin {JIN_SCALE:g}; the theory has 1"
+)
 #: Costs at which systems are compared on the larger worlds: episodes, and environment steps.
 AT = {"episodes": 160, "steps": 1600}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -68,6 +69,15 @@ class Observed:
         state, action, following, ended = (np.array(column) for column in columns)
         return state, action, following, ended
 
+    @property
+    def prior_sigma(self) -> float:
+        """The largest sigma at the points seen, before they were; 0 without any."""
+        kernel, largest = self.fitted.model.fixed, 0.0
+        for rows in filter(None, self._rows):
+            state, action, *_ = (np.array(column) for column in zip(*rows, strict=True))
+            largest = max(largest, kernel._at(self.points(state, action)).max())
+        return math.sqrt(largest)
+
     def count(self, h: int) -> int:
         return len(self.designs[self.step(h)])
 
@@ -100,7 +110,8 @@ class Recursion:
     """Q_h = clip(r_h + mean_h[V_{h+1}] + bonus(sigma_h)), V_{last+1} = 0, on what was observed.
 
     `reward(h, state, action)` is known at any pair; `gained(h)` are rewards of the transitions themselves,
-    where they depend on the next state, and are regressed with V. `bounds(steps to go)` is the clip.
+    where they depend on the next state, and are regressed with V. `bounds(steps to go)` is the clip,
+    `unknown(steps to go)` what V is regressed around, if not around 0 or its middle.
     """
 
     def __init__(
@@ -113,9 +124,11 @@ class Recursion:
         gained: Callable[[int], Any] | None = None,
         discount: float = 1.0,
         empty: str = "prior",
+        unknown: Callable[[int], float] | None = None,
     ) -> None:
         self.observed, self.last, self.bonus, self.bounds = observed, last, bonus, bounds
         self.reward, self.gained, self.discount, self.empty = reward, gained, discount, empty
+        self.unknown = unknown or (lambda to_go: 0.0)
         self._targets: dict[int, tuple[Any, float]] = {}  # by h: weights (n,) and centre
 
     def q(self, h: int, state: Any) -> Any:
@@ -124,8 +137,8 @@ class Recursion:
         states, actions = observed.spaces.every_pair(state, observed.actions)
         shape = (len(observed.actions), len(state))
         points, design = observed.points(states, actions), observed.designs[observed.step(h)]
-        mean: Any = 0.0
         weights, centre = self.learnt(h)
+        mean: Any = centre
         if weights is not None:
             with one_blas_thread():
                 mean = (design.basis(points) @ weights + centre).reshape(shape)
@@ -157,12 +170,12 @@ class Recursion:
     def _regressed(self, h: int) -> tuple[Any, float]:
         observed = self.observed
         if observed.count(h) == 0:
-            return None, 0.0
+            return None, self.unknown(self.last + 1 - h)
         y = np.zeros(observed.count(h))
         if h < self.last:
             cross, sigma, ended = observed.at_following(h, h + 1)
             weights, centre = self._targets[h + 1]
-            mean: Any = 0.0
+            mean: Any = centre
             if weights is not None:
                 with one_blas_thread():
                     mean = (cross @ weights + centre).reshape(sigma.shape)
@@ -172,5 +185,6 @@ class Recursion:
             y = self.discount * np.where(ended, 0.0, value)
         if self.gained is not None:
             y = y + self.gained(h)
-        centre = float(midrange(y, axis=0)) if observed.fitted.model.centred else 0.0
+        centred = observed.fitted.model.centred
+        centre = float(midrange(y, axis=0)) if centred else self.unknown(self.last + 1 - h)
         return observed.designs[observed.step(h)].weights((y - centre)[:, None])[:, 0], centre

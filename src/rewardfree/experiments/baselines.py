@@ -16,7 +16,7 @@ from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.planning.finite import Planner
 
 #: Part of every unit's name: raised when it would give other numbers.
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 #: Kept samples of every step (or episodes, for one regression of all steps) at which a run is planned.
 SIZES, TABULAR_SIZES, QUICK_SIZES = (10, 20, 40, 80, 160), (20, 80, 320, 1280), (4, 8)
 BETA, EPSILON, DELTA = 0.1, 0.5, 0.1
@@ -25,10 +25,12 @@ NEVER = 1e-3
 #: Of every gap: at the start, and its mean and largest over all states.
 MEASURES = ("start", "mean", "max")
 #: What widths of tabular systems are multiplied with: with the theory's own (1) they stay clipped, and
-#: exploration uniform, at every size that can be run.
-UCRL_SCALE, EXPRESS_SCALE, JIN_SCALE = 0.01, 1e-5, 0.02
+#: exploration uniform, at every size that can be run. On 100 states with 100 actions 0.01 is still that.
+UCRL_SCALE, LARGE_UCRL_SCALE, EXPRESS_SCALE, JIN_SCALE = 0.01, 1e-5, 1e-5, 0.02
 #: Monomials of z up to this degree are the features of the linear system.
 DEGREE = 5
+#: Of the kernel analogues. At 1 RF-Express's clip at H would leave its first steps to ties.
+UCRL_BETA, EXPRESS_BETA = 1.0, 0.5
 
 
 class Rate(Enum):
@@ -67,6 +69,10 @@ def _features(instance: rf.Instance) -> Any:
     return np.eye(len(instance.world.grid.points))
 
 
+def _ucrl(instance: rf.Instance) -> rf.RFUCRL:
+    return rf.RFUCRL(NEVER, DELTA, UCRL_SCALE if instance.name in TABULAR else LARGE_UCRL_SCALE)
+
+
 def _jin(instance: rf.Instance) -> rf.Jin:
     """With enough episodes to learn each of its S H goals, where there are few."""
     return rf.Jin(episodes_per_goal=100 if instance.name in TABULAR else 1, bonus_scale=JIN_SCALE)
@@ -83,10 +89,11 @@ SYSTEMS: dict[str, System] = {
     "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, tabular=False),
     "linear": System(lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR),
     "jin": System(_jin, _told, rf.Mean(), Rate.JIN),
-    "rf-ucrl": System(lambda _: rf.RFUCRL(NEVER, DELTA, UCRL_SCALE), _told, rf.Mean(), Rate.COUNTS),
+    "rf-ucrl": System(_ucrl, _told, rf.Mean(), Rate.COUNTS),
     "rf-express": System(lambda _: rf.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS),
-    "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(1.0), _told, rf.Mean(), Rate.NONE),
-    "kernel rf-express": System(lambda _: rf.KernelRFExpress(1.0), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(UCRL_BETA), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-express": System(lambda _: rf.KernelRFExpress(EXPRESS_BETA), _told, rf.Mean(), Rate.NONE),
+    "uniform, pooled": System(lambda _: rf.Uniform(), _pooled, rf.Mean(), Rate.NONE),
     "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE),
     "scout": System(lambda _: rf.Scout(), _default, None, Rate.NONE, tabular=False),
 }

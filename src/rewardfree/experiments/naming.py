@@ -21,7 +21,7 @@ _NAMES = {
         "Generative Online Qiu GreedyMaxVariance Uniform Scout Partitioned LinearRewardFree KernelRFUCRL "
         "KernelRFExpress MeanEmbedding Jin RFUCRL RFExpress",
     ),
-    "features": (posterior, "PolynomialFeatures"),
+    "features": (posterior, "FourierFeatures PolynomialFeatures"),
     "planner": (planning, "Optimistic Mean Pessimistic"),
 }
 KNOWN: dict[str, dict[str, Callable[..., Any]]] = {

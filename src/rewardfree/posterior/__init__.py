@@ -6,7 +6,7 @@ from rewardfree.posterior.counts import Counts
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.features import FeatureDesign, FeatureLattice
 from rewardfree.posterior.lattice import Lattice
-from rewardfree.posterior.maps import PolynomialFeatures
+from rewardfree.posterior.maps import FourierFeatures, PolynomialFeatures
 from rewardfree.posterior.partition import Partition
 from rewardfree.posterior.partitions import Partitions
 from rewardfree.posterior.prefix import Prefixes
@@ -18,6 +18,7 @@ __all__ = [
     "Design",
     "FeatureDesign",
     "FeatureLattice",
+    "FourierFeatures",
     "Lattice",
     "Partition",
     "Partitions",

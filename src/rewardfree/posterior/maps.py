@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -34,22 +35,59 @@ class PolynomialFeatures:
     def __call__(self, points: Any) -> Any:
         """phi at points (n,d_z): (n,d)."""
         points = to_numpy(as_points(points, "points")).astype(np.float64)
-        axes = range(points.shape[1])
-        factors = [each for k in range(self.degree + 1) for each in combinations_with_replacement(axes, k)]
-        if len(factors) > MOST_FEATURES:
-            raise ValueError(
-                f"degree must give at most {MOST_FEATURES} monomials, got {self.degree} with {len(factors)} "
-                f"in {points.shape[1]} coordinates"
-            )
-        columns = [points[:, list(own)].prod(axis=1) for own in factors]
-        return np.stack(columns, axis=1) / len(factors) ** 0.5
+        return _products(points, self.degree, "degree", lambda z, power: z**power)
+
+
+@tabled
+@dataclass(frozen=True)
+class FourierFeatures:
+    """All products of cos(pi k_i z_i) with k_1 + k_2 + ... up to `order`, over the root of their number.
+
+    |phi(z)| <= 1 everywhere; it is of one size from corner to corner of the unit cube, as monomials are not.
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", count(self.order, "order", at_least=0))
+
+    def __call__(self, points: Any) -> Any:
+        """phi at points (n,d_z): (n,d)."""
+        points = to_numpy(as_points(points, "points")).astype(np.float64)
+        return _products(points, self.order, "order", lambda z, wave: np.cos(np.pi * z * wave))
+
+
+def _products(points: Any, total: int, name: str, function: Callable[[Any, Any], Any]) -> Any:
+    """All products of function(z_i, k_i) with k_1 + k_2 + ... <= total, over the root of their number."""
+    coordinates = points.shape[1]
+    size = math.comb(total + coordinates, coordinates)
+    if size > MOST_FEATURES:
+        raise ValueError(
+            f"{name} must give at most {MOST_FEATURES} features, got {total} with {size} in {coordinates} "
+            "coordinates"
+        )
+    axes = range(coordinates)
+    chosen = [each for k in range(total + 1) for each in combinations_with_replacement(axes, k)]
+    found = np.full((len(points), size), size**-0.5)
+    for axis in axes:
+        k = np.array([each.count(axis) for each in chosen])
+        found *= function(points[:, axis, None], k)
+    return found
 
 
 def check_features(features: Any) -> Any:
     """A map as it is; a table (z,d) or (s,a,d) as nested tuples: frozen values that files can hold."""
-    if callable(features) and not isinstance(features, type):
+    if isinstance(features, type):
+        raise ValueError(
+            f"features must be a map or a table, got the class {features.__name__}: call it, as in "
+            f"rf.{features.__name__}(2)"
+        )
+    if callable(features):
         return features
-    table = to_numpy(as_array(features, "features"))
+    try:
+        table = to_numpy(as_array(features, "features"))
+    except ValueError as error:
+        raise ValueError(f"{error}: give rows of equal length, or a function of points (n, d_z)") from None
     if table.ndim not in (2, 3) or 0 in table.shape:
         raise ValueError(
             "features must be a table (|Z|, d) or (|S|, |A|, d), or a function of points (n, d_z) such as "

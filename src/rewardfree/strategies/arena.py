@@ -15,6 +15,7 @@ from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.presets import Empty
 from rewardfree.regressions import Regressions
+from rewardfree.strategies.errors import largest_errors
 from rewardfree.strategies.round import Strategy, lattice_of, prologue_of, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
@@ -203,18 +204,24 @@ class Arena:
     ) -> dict[int, Array]:
         """Q_h = growth mean_h[V_{h+1}] + optimism(sigma_h) for h = last .. 0, V_{last+1} = 0: (b,1,z) each.
 
-        With `most`, clipped to [0, most(steps to go)]; V is clipped to [0, H] in any case.
+        V is clipped to [0, H]. With `most`, Q is clipped to [0, most(steps to go)], and V is regressed around
+        what it is where nothing is known, so that the estimate there is that, and not 0.
         """
         q: dict[int, Array] = {}
-        value = None
+        value, unknown = None, [0.0] * (last + 1)
+        if most is not None:
+            unknown = largest_errors(optimism, self.regressions.prior_sigma, growth, most, last)
         for h in reversed(range(last + 1)):
             mean, sigma = self.estimate(h, value, empty)
             q[h] = optimism(sigma)
             if mean is not None:
+                mean = mean + unknown[last - h] if most is not None else mean
                 q[h] = q[h] + (mean if growth == 1.0 else growth * mean)
             if most is not None:
                 q[h] = clip(q[h], 0.0, most(last + 1 - h))
-            value = self.value(q[h]) if h else None
+            if h:
+                value = self.value(q[h])
+                value = value - unknown[last + 1 - h] if most is not None else value
         return q
 
     def curiosity(self, gain: Callable[[Array, float], Array]) -> dict[int, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardfree.arrays import clip
 from rewardfree.dynamics.observed import Recursion
+from rewardfree.strategies.errors import largest_errors
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.knowledge import Tracked
 from rewardfree.ties import argmax_tied
@@ -78,7 +79,7 @@ def planned_walk(
 ) -> None:
     """Episodes that are greedy in Q_h = clip(growth mean_h[V_{h+1}] + optimism(sigma_h), 0, most(to go)).
 
-    `most` of the steps to go is H where it is not given.
+    With `most` V is regressed around what it is where nothing is known; without it that is 0, and `most` H.
     """
     tracked, H = Tracked(journey), journey.horizon
     while True:
@@ -105,6 +106,7 @@ class _Lazy:
     ) -> None:
         self._tracked, self._horizon, self._bonus, self._empty = tracked, horizon, bonus, empty
         self._growth, self._most = growth, most or (lambda to_go: float(horizon))
+        self._regress_errors = most is not None
         self._recursions: dict[int, Recursion] = {}
         self._known = tracked.kept  # now: what comes later is not known here
         self._observed: Any = None
@@ -127,8 +129,15 @@ class _Lazy:
                 lambda to_go: (0.0, self._most(to_go)),
                 discount=self._growth,
                 empty=self._empty,
+                unknown=self._unknown(observed) if self._regress_errors else None,
             )
         return self._recursions[last].q(step, state[None])[:, 0], observed.actions
+
+    def _unknown(self, observed: Any) -> Callable[[int], float]:
+        """What the regression of the steps to go is around."""
+        prior = observed.prior_sigma
+        largest = largest_errors(self._bonus, prior, self._growth, self._most, self._horizon)
+        return lambda to_go: self._growth * largest[to_go - 1]
 
 
 def _chooser(journey: Journey, known: _Lazy, target: int) -> Callable[[Any, int], Any]:
