@@ -10,22 +10,23 @@ import rewardfree as rf
 from rewardfree.cli.baselines import baselines
 from rewardfree.cli.engine import Engine
 from rewardfree.experiments.baselines import (
-    MEASURES,
     QUICK_SIZES,
     SYSTEMS,
     BaselineUnit,
     run_unit,
     systems_on,
 )
-from rewardfree.experiments.instances import PAPER, TABULAR, instance_named
+from rewardfree.experiments.instances import MEASURES, PAPER, TABULAR, instance_named
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
 from rewardfree.report.baselines import (
+    FIGURES,
     Found,
     curves_figure,
     exponents_table,
     fitted_exponent,
     gaps_table,
+    systems_table,
     theory_exponent,
 )
 
@@ -81,12 +82,22 @@ def falling(world="paper-matern-1.5", exponents=None, sizes=(10, 20, 40, 80)):
 
 
 def test_exponents_are_those_of_the_records():
-    assert fitted_exponent(np.array([10.0, 100.0]), np.array([1.0, 0.1])) == pytest.approx(1.0)
-    assert np.isnan(fitted_exponent(np.array([10.0, 100.0]), np.array([1.0, 0.0])))
-    assert np.isnan(fitted_exponent(np.array([10.0]), np.array([1.0])))
+    n = np.array([10.0, 100.0])
+    assert fitted_exponent(n, np.array([[1.0, 0.1]]))[0] == pytest.approx(1.0)
+    assert np.isnan(fitted_exponent(n, np.array([[1.0, 0.0]]))[0])
+    assert np.isnan(fitted_exponent(n[:1], np.array([[1.0]]))[0])
     table = exponents_table(Found(falling(exponents={"online": 0.25, "linear": 0.5})), ["paper-matern-1.5"])
-    rows = {line[:20].strip(): line[20:].strip() for line in table[3:]}
-    assert (rows["online"], rows["linear"], rows["cme"]) == ("0.25 / 0.30", "0.50 / (0.50)", "-")
+    rows = {line[:20].strip(): line[20:].strip() for line in table[5:]}
+    assert rows["online"] == "0.25 ± 0.00 / 0.30" and rows["linear"] == "0.50 ± 0.00 / (0.50)"
+    assert rows["cme"] == "-"
+
+
+def test_the_error_of_an_exponent_is_the_spread_over_runs():
+    """Of the fit to one run: for many, nearly independent of the mean of the others."""
+    rng, n = np.random.default_rng(0), np.array([10.0, 20.0, 40.0, 80.0])
+    found = [fitted_exponent(n, n**-0.5 * np.exp(0.1 * rng.standard_normal((20, 4)))) for _ in range(300)]
+    exponents, errors = np.array(found).T
+    assert errors.mean() == pytest.approx(exponents.std(), rel=0.15)
 
 
 def test_theory_promises_what_its_rows_do():
@@ -95,26 +106,50 @@ def test_theory_promises_what_its_rows_do():
     assert theory_exponent("partitioned", "paper-matern-2.5") == "0.36"
     assert theory_exponent("generative", matern) == "(0.30)"  # in the text, not in the table
     assert theory_exponent("online", smooth) == theory_exponent("qiu", smooth) == "0.50"
-    assert theory_exponent("qiu", matern) == theory_exponent("partitioned", smooth) == "-"
+    assert theory_exponent("qiu", matern) == "-"
+    assert theory_exponent("partitioned", smooth) == "(0.50)"  # without a split it is Qiu
+    assert theory_exponent("online", "garnet") == theory_exponent("generative", "garnet") == "(0.50)"
     assert theory_exponent("jin", "riverswim") == theory_exponent("linear", "riverswim") == "0.50"
     assert theory_exponent("linear", matern) == theory_exponent("rf-ucrl", "riverswim") == "(0.50)"
-    assert theory_exponent("qiu", "riverswim") == theory_exponent("scout", "rooms") == "-"
+    assert theory_exponent("qiu", "riverswim") == "(0.50)" and theory_exponent("scout", "rooms") == "-"
 
 
 def test_gaps_between_sizes_are_interpolated_and_never_guessed_beyond():
     found = Found(falling(exponents={"qiu": 1.0}))
     middle = (20.0**-1 + 40.0**-1) / 2
-    assert found.at("paper-matern-1.5", "qiu", "steps", np.sqrt(200.0 * 400.0)) == pytest.approx(middle)
-    assert np.isnan(found.at("paper-matern-1.5", "qiu", "steps", 900.0))
-    assert np.isnan(found.at("rooms", "qiu", "steps", 200.0))
+    between = found.at("paper-matern-1.5", "qiu", "steps", np.sqrt(200.0 * 400.0))
+    assert between.startswith(f"~{middle:.3f} ± ")
+    assert found.at("paper-matern-1.5", "qiu", "steps", 900.0) == "-"
+    assert found.at("rooms", "qiu", "steps", 200.0) == "-"
     table = gaps_table(found, ["paper-matern-1.5"], "steps", 400)
-    assert [line.split()[-1] for line in table if line.startswith(("qiu", "jin"))] == ["0.025", "-"]
+    rows = {line[:20].strip(): line[20:].strip() for line in table[3:]}
+    error = 0.025 * 0.2 / 2  # of two runs, a tenth above and below
+    assert rows["qiu"] == f"0.025 ± {error:.3f}" and rows["jin"] == "-"
+
+
+def test_a_table_of_systems_says_what_they_estimate_and_cost():
+    table = systems_table(Found(falling(world="rooms")), ["rooms"])
+    rows = {line[:20].strip(): line[20:] for line in table[2:]}
+    assert set(rows) == set(SYSTEMS)
+    assert " ".join(rows["qiu"].split()) == "a regression for each step bonus 0.1 80 / 80 / 800"
+    assert "one regression of all steps" in rows["cme"] and "the mean" in rows["cme"]
+
+
+def test_tables_are_narrow_enough_to_read():
+    worlds = [*PAPER, "portal", "rooms", "tide", "corridor", "matern-1.5", *TABULAR]
+    records = [each for world in worlds for each in falling(world=world)]
+    for table in (exponents_table(Found(records), worlds), gaps_table(Found(records), worlds, "size", None)):
+        assert max(map(len, table)) <= 110
 
 
 def test_the_figure_has_a_panel_for_each_world_and_a_line_for_each_system():
     about = [{"world": "paper-matern-1.5", "myopic": 0.1, "random": 2.0}]
-    figure = curves_figure(Found(falling()), about, "episodes")
-    assert len(figure.axes) == 1 and len(figure.axes[0].lines) == len(SYSTEMS) + 2
+    assert set(SYSTEMS) == {name for systems in FIGURES.values() for name in systems}
+    for systems in FIGURES.values():
+        figure = curves_figure(Found(falling()), about, "episodes", systems)
+        assert len(figure.axes) == 1 and len(figure.axes[0].lines) == len(systems) + 2
+        drawn = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
+        assert len(drawn) == len(systems) + 2
 
 
 def test_the_command_says_and_writes_everything(tmp_path):
@@ -124,9 +159,12 @@ def test_the_command_says_and_writes_everything(tmp_path):
     table = (folder / "table.txt").read_text()
     assert all(line in table for line in said if line.startswith(("scout", "jin", "x of gap", "CPU")))
     pictures = {
-        f"baselines-{axis}.{form}" for axis in ("size", "episodes", "steps") for form in ("png", "pdf")
+        f"baselines-{name}-{axis}.{form}"
+        for name in FIGURES
+        for axis in ("size", "episodes", "steps")
+        for form in ("png", "pdf")
     }
-    assert {path.name for path in folder.iterdir()} == {"units", "table.txt", *pictures}
+    assert {path.name for path in folder.iterdir()} == {"units", "table.txt", "results.csv", *pictures}
     again = list(baselines(tmp_path, 1, 0, True, Engine(1)))
     assert any("0 units run" in line for line in again)
 

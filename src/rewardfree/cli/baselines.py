@@ -14,16 +14,19 @@ from rewardfree.experiments.baselines import (
     UCRL_SCALE,
     BaselineUnit,
 )
+from rewardfree.experiments.export import write_records
 from rewardfree.experiments.instances import PAPER, TABULAR, hard_and_paper, instance_named, references
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.baselines import (
     AXES,
+    FIGURES,
     Found,
     curves_figure,
     exponents_table,
     gaps_table,
     seconds_table,
+    systems_table,
     visits_table,
 )
 from rewardfree.report.complexities import complexity_table
@@ -32,11 +35,13 @@ from rewardfree.report.pictures import save_as
 FIRST_SEED, RUNS = 6000, 20
 QUICK_WORLDS = ("rooms", "riverswim")
 SCALES = (
-    f"rf-ucrl {UCRL_SCALE:g} on tabular worlds and {LARGE_UCRL_SCALE:g} on others, rf-express "
+    f"bonus_scale: rf-ucrl {UCRL_SCALE:g} on tabular worlds and {LARGE_UCRL_SCALE:g} on others, rf-express "
     f"{EXPRESS_SCALE:g}, jin {JIN_SCALE:g}; the theory has 1"
 )
-#: Costs at which systems are compared on the larger worlds: episodes, and environment steps.
-AT = {"episodes": 160, "steps": 1600}
+#: Environment steps at which systems are compared on the larger worlds: 160 whole episodes.
+STEPS = 1600
+#: A row of results.csv: one run, system and size.
+COLUMNS = ("world", "seed", "system", "size", "episodes", "steps")
 
 
 def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) -> Iterator[str]:
@@ -47,13 +52,13 @@ def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engin
     folder = out / ("baselines-quick" if quick else "baselines")
     yield f"baselines: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"
     yield from engine.run_files(units, folder / "units")
-    found = Found(read_stored(units, folder / "units"))
-    about = [references(world) for world in worlds]
+    records = read_stored(units, folder / "units")
+    found = Found(records)
     large = [world for world in worlds if world not in TABULAR]
-    table = [*gaps_table(found, worlds, "size", None), ""]
-    for axis, cost in AT.items() if not quick else ():
-        table += [*gaps_table(found, large, axis, cost), ""]
-    table += [*seconds_table(found, worlds), "", f"bonus_scale: {SCALES}", ""]
+    table = [*systems_table(found, worlds), SCALES, "", *gaps_table(found, worlds, "size", None), ""]
+    if not quick:
+        table += [*gaps_table(found, large, "steps", STEPS), ""]
+    table += [*seconds_table(found, worlds), ""]
     shapes = {name: instance_named(name).world for name in (*TABULAR, *([] if quick else PAPER))}
     table += visits_table({name: (*world.grid.shape, world.horizon) for name, world in shapes.items()})
     table += ["", *complexity_table(), ""]
@@ -62,10 +67,16 @@ def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engin
     path = folder / "table.txt"
     with written_whole(path) as part:
         part.write_text("\n".join(table) + "\n", encoding="utf-8")
+    write_records(folder / "results.csv", records, COLUMNS)
+    about = [references(world) for world in worlds]
     pictures = [
         picture
         for axis in AXES
-        for picture in save_as(curves_figure(found, about, axis), folder / f"baselines-{axis}")
+        for name, systems in FIGURES.items()
+        for picture in save_as(
+            curves_figure(found, about, axis, systems), folder / f"baselines-{name}-{axis}"
+        )
     ]
     yield f"\ntable:   {path}"
+    yield f"results: {folder / 'results.csv'}"
     yield f"figures: {' and '.join(map(str, pictures))}"

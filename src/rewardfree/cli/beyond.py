@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from rewardfree.cli.engine import Engine
 from rewardfree.cli.stored import seeds_from
-from rewardfree.experiments.beyond import COMPARED, MEASURES, BeyondUnit
-from rewardfree.experiments.instances import PAPER, hard_and_paper, references
+from rewardfree.experiments.beyond import COMPARED, BeyondUnit
+from rewardfree.experiments.export import write_records
+from rewardfree.experiments.instances import MEASURES, PAPER, hard_and_paper, references
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.beyond import (
@@ -59,7 +56,7 @@ def beyond(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) 
     path = folder / "table.txt"
     with written_whole(path) as part:
         part.write_text("\n".join(table) + "\n", encoding="utf-8")
-    _write_csv(folder / "results.csv", records)
+    write_records(folder / "results.csv", records, COLUMNS)
     pictures = [
         picture
         for axis in AXES
@@ -70,14 +67,3 @@ def beyond(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) 
     yield f"\ntable:   {path}"
     yield f"results: {folder / 'results.csv'}"
     yield f"figures: {' and '.join(map(str, pictures))}"
-
-
-def _write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """The records, gaps as means over the rewards and for the worst of them."""
-    gaps = [f"{measure}_{of}" for measure in MEASURES for of in ("mean_reward", "worst_reward")]
-    with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*COLUMNS, *gaps])
-        for record in records:
-            values = [f"{of(record[measure]):.6g}" for measure in MEASURES for of in (np.mean, np.max)]
-            writer.writerow([*(record[name] for name in COLUMNS), *values])

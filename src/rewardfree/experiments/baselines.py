@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.experiments.instances import TABULAR, WorldUnit, instance_named
+from rewardfree.experiments.instances import MEASURES, TABULAR, WorldUnit, instance_named
 from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.planning.finite import Planner
 
@@ -22,8 +22,6 @@ SIZES, TABULAR_SIZES, QUICK_SIZES = (10, 20, 40, 80, 160), (20, 80, 320, 1280), 
 BETA, EPSILON, DELTA = 0.1, 0.5, 0.1
 #: An accuracy at which tabular exploration does not stop before the budget: sizes are compared, not stops.
 NEVER = 1e-3
-#: Of every gap: at the start, and its mean and largest over all states.
-MEASURES = ("start", "mean", "max")
 #: What widths of tabular systems are multiplied with: with the theory's own (1) they stay clipped, and
 #: exploration uniform, at every size that can be run. On 100 states with 100 actions 0.01 is still that.
 UCRL_SCALE, LARGE_UCRL_SCALE, EXPRESS_SCALE, JIN_SCALE = 0.01, 1e-5, 1e-5, 0.02
@@ -47,6 +45,7 @@ class System:
     model: Callable[[rf.Instance], rf.Model]
     planner: Planner | None  # None: the library's own choice
     rate: Rate
+    estimate: str = "a regression for each step"  # in words
     tabular: bool = True  # whether it can be used where states have no geometry
 
 
@@ -79,6 +78,8 @@ def _jin(instance: rf.Instance) -> rf.Jin:
 
 
 _BONUS = rf.Optimistic(BETA)
+_CELLS, _FEATURES, _VISITS = "one in each cell and step", "features, for each step", "visits, for each step"
+_ONE = "one regression of all steps"
 #: By the names that tables and figures use.
 SYSTEMS: dict[str, System] = {
     "generative": System(lambda _: rf.Generative(), _told, _BONUS, Rate.GENERATIVE),
@@ -86,16 +87,22 @@ SYSTEMS: dict[str, System] = {
     "qiu": System(lambda _: rf.Qiu(BETA), _told, _BONUS, Rate.QIU),
     "greedy": System(lambda _: rf.GreedyMaxVariance(), _told, _BONUS, Rate.NONE),
     "uniform": System(lambda _: rf.Uniform(), _told, _BONUS, Rate.NONE),
-    "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, tabular=False),
-    "linear": System(lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR),
-    "jin": System(_jin, _told, rf.Mean(), Rate.JIN),
-    "rf-ucrl": System(_ucrl, _told, rf.Mean(), Rate.COUNTS),
-    "rf-express": System(lambda _: rf.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS),
+    "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, _CELLS, tabular=False),
+    "linear": System(
+        lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR, _FEATURES
+    ),
+    "jin": System(_jin, _told, rf.Mean(), Rate.JIN, _VISITS),
+    "rf-ucrl": System(_ucrl, _told, rf.Mean(), Rate.COUNTS, _VISITS),
+    "rf-express": System(
+        lambda _: rf.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS, _VISITS
+    ),
     "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(UCRL_BETA), _told, rf.Mean(), Rate.NONE),
     "kernel rf-express": System(lambda _: rf.KernelRFExpress(EXPRESS_BETA), _told, rf.Mean(), Rate.NONE),
-    "uniform, pooled": System(lambda _: rf.Uniform(), _pooled, rf.Mean(), Rate.NONE),
-    "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE),
-    "scout": System(lambda _: rf.Scout(), _default, None, Rate.NONE, tabular=False),
+    "uniform, pooled": System(lambda _: rf.Uniform(), _pooled, rf.Mean(), Rate.NONE, _ONE),
+    "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE, _ONE),
+    "scout": System(
+        lambda _: rf.Scout(), _default, None, Rate.NONE, "one, centred, kernel from data", tabular=False
+    ),
 }
 
 

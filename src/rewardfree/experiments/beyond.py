@@ -12,7 +12,7 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
-from rewardfree.experiments.instances import WorldUnit, instance_named
+from rewardfree.experiments.instances import MEASURES, WorldUnit, instance_named
 from rewardfree.experiments.unitfiles import SECONDS
 from rewardfree.planning.finite import Planner, backward, prepared
 from rewardfree.regressions import Regressions
@@ -24,8 +24,6 @@ RESULTS_VERSION = 2
 #: Environment steps at which everything is compared, and at which the curves are read besides.
 COMPARED, CURVE = (400, 1200), (100, 200, 400, 800, 1200)
 BETA = 0.1
-#: Of every gap: at the start, and its mean and largest over all states.
-MEASURES = ("start", "mean", "max")
 PLANNERS: dict[str, Planner] = {
     "optimistic": rf.Optimistic(BETA),
     "optimistic, any range": rf.Optimistic(BETA, clip="range"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,22 @@ from rewardfree.experiments.baselines import DELTA, EPSILON, SYSTEMS, Rate
 from rewardfree.experiments.instances import PAPER, TABULAR
 from rewardfree.report.labels import label
 from rewardfree.report.panels import panels_figure
-from rewardfree.report.style import COLOURS
+from rewardfree.report.style import curve_styles
 from rewardfree.theory.rates import eps_exponent
 
 #: What a gap can be drawn against. Queries of a generative model belong to no episode.
 AXES = {"size": "kept samples of each step", "episodes": "episodes", "steps": "environment steps"}
+#: Two figures, for one would have too many lines: the paper's systems and ours, and those that it names.
+FIGURES = {
+    "paper": ("generative", "online", "qiu", "greedy", "cme", "scout", "uniform", "uniform, pooled"),
+    "prior": (
+        "partitioned", "online", "linear", "kernel rf-ucrl", "kernel rf-express", "rf-ucrl", "jin",
+        "rf-express", "uniform",
+    ),
+}  # fmt: skip
 DIMENSION = 2
-_DASHES = ("-", "--", ":")
+#: As many worlds fit beside each other on a page of text.
+ACROSS = 4
 
 
 class Found:
@@ -33,71 +42,117 @@ class Found:
     def systems(self, world: str) -> list[str]:
         return [name for name in SYSTEMS if (world, name) in self._records]
 
-    def curve(self, world: str, system: str, axis: str) -> tuple[Any, Any, Any]:
-        """Places on an axis, mean gaps at the start, and their standard errors over runs."""
+    def runs(self, world: str, system: str, axis: str) -> tuple[Any, Any]:
+        """Places (n,) on an axis, and the gaps at the start of every run, means over rewards: (runs,n)."""
         sizes = sorted(self._records.get((world, system), {}).items())
         places = [np.mean([each[axis] for each in records]) for _, records in sizes]
-        gaps = [np.array([np.mean(each["start"]) for each in records]) for _, records in sizes]
-        errors = [_error(each) for each in gaps]
-        return np.array(places), np.array([each.mean() for each in gaps]), np.array(errors)
+        gaps = [[np.mean(each["start"]) for each in records] for _, records in sizes]
+        return np.array(places), np.array(gaps).T
 
-    def at(self, world: str, system: str, axis: str, cost: float) -> float:
-        """The mean gap at a cost, interpolated in its logarithm; NaN where the system was not measured."""
-        places, means, _ = self.curve(world, system, axis)
+    def curve(self, world: str, system: str, axis: str) -> tuple[Any, Any, Any]:
+        """Places on an axis, mean gaps at the start, and their standard errors over runs."""
+        places, gaps = self.runs(world, system, axis)
+        if not len(places):
+            return places, places, places
+        spread = gaps.std(axis=0, ddof=1) if len(gaps) > 1 else np.full(len(places), np.nan)
+        return places, gaps.mean(axis=0), spread / len(gaps) ** 0.5
+
+    def at(self, world: str, system: str, axis: str, cost: float) -> str:
+        """The mean gap at a cost and its error; between two sizes in the logarithm of the cost, marked ~.
+
+        - where the system was not measured there.
+        """
+        places, means, errors = self.curve(world, system, axis)
         if not len(places) or not places.all() or not places[0] <= cost <= places[-1]:
-            return float("nan")
-        return float(np.interp(np.log(cost), np.log(places), means))
+            return "-"
+        mean, error = (float(np.interp(np.log(cost), np.log(places), each)) for each in (means, errors))
+        return ("" if (places == cost).any() else "~") + _with_error(mean, error)
+
+    def last(self, world: str, system: str, name: str) -> float:
+        """The mean of what was recorded at the most samples."""
+        return float(np.mean([each[name] for each in self._last(world, system)]))
 
     def seconds(self, world: str, system: str) -> tuple[float, float]:
         """CPU of one exploration, and of one plan for all rewards from all its data."""
-        last = max(self._records[world, system].items())[1]
-        explored, planned = (
-            np.mean([each["seconds"][spent] for each in last]) for spent in ("explore", "plan")
+        took = [each["seconds"] for each in self._last(world, system)]
+        return float(np.mean([each["explore"] for each in took])), float(
+            np.mean([each["plan"] for each in took])
         )
-        return float(explored), float(planned)
+
+    def _last(self, world: str, system: str) -> list[dict[str, Any]]:
+        return max(self._records[world, system].items())[1]
 
 
-def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: Any) -> list[str]:
-    """The mean gap of every system on every world at one cost, or at the most samples (None)."""
-    at = "the most samples of each step" if cost is None else f"{cost:g} {AXES[axis]}"
-    lines = [
-        f"mean gap at the start at {at}, over runs and rewards; - where a system was not measured there",
-        f"{'':<20}" + _columns(_short(world) for world in worlds),
+def beside(worlds: Sequence[str]) -> Iterator[list[str]]:
+    """The worlds that share a table: the paper's, the hard suite's and tabular ones, as many as fit."""
+    kinds = [
+        [world for world in worlds if world in PAPER],
+        [world for world in worlds if world not in PAPER and world not in TABULAR],
+        [world for world in worlds if world in TABULAR],
     ]
-    for system in SYSTEMS:
+    for kind in kinds:
+        for first in range(0, len(kind), ACROSS):
+            yield kind[first : first + ACROSS]
+
+
+def systems_table(found: Found, worlds: Sequence[str]) -> list[str]:
+    """What every system estimates [PV] with, plans with, and has cost at the most samples of each step."""
+    shown = [kind[0] for kind in beside(worlds)]
+    shown = list(dict.fromkeys([shown[0], shown[-1]]))  # one of each size
+    heads = [f"on {_short(world)}" for world in shown]
+    lines = [
+        "what a system estimates and plans with; samples of each step / episodes / steps at the end",
+        f"{'':<20}{'estimate':<32}{'plans with':<16}" + "".join(f"{head:>26}" for head in heads),
+    ]
+    for name, system in SYSTEMS.items():
+        planner = "the default" if system.planner is None else _planner(system.planner)
         cells = []
-        for world in worlds:
-            _, means, errors = found.curve(world, system, axis)
-            if cost is None and len(means):
-                error = f" ± {errors[-1]:.3f}" if np.isfinite(errors[-1]) else ""
-                cells.append(f"{means[-1]:.3f}{error}")
-            else:
-                gap = found.at(world, system, axis, cost) if cost is not None else float("nan")
-                cells.append(f"{gap:.3f}" if np.isfinite(gap) else "-")
-        lines.append(f"{system:<20}" + _columns(cells))
+        for world in shown:
+            if name not in found.systems(world):
+                cells.append("-")
+                continue
+            size, episodes, steps = (found.last(world, name, each) for each in AXES)
+            cells.append(f"{size:,.0f} / {episodes:,.0f} / {steps:,.0f}")
+        lines.append(f"{name:<20}{system.estimate:<32}{planner:<16}" + "".join(f"{c:>26}" for c in cells))
     return lines
+
+
+def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: float | None) -> list[str]:
+    """The mean gap of every system on every world at one cost, or at the most samples (None)."""
+    at = "the most samples of each step" if cost is None else f"{cost:,g} {AXES[axis]}"
+    lines = [
+        f"mean gap at the start at {at}, over rewards and runs, ± one standard error;",
+        "~ interpolated between two sizes; - where a system was not measured",
+    ]
+
+    def cell(world: str, system: str) -> str:
+        if cost is not None:
+            return found.at(world, system, axis, cost)
+        _, means, errors = found.curve(world, system, axis)
+        return _with_error(means[-1], errors[-1]) if len(means) else "-"
+
+    return lines + _rows(worlds, cell)
 
 
 def seconds_table(found: Found, worlds: Sequence[str]) -> list[str]:
-    """CPU seconds of one core: an exploration to the most samples, and a plan for five rewards from it."""
+    """CPU seconds of one core: an exploration to the most samples, and a plan for all rewards from it."""
     lines = [
-        "CPU seconds: exploration to the most samples of each step + one plan for all rewards from them",
-        f"{'':<20}" + _columns(_short(world) for world in worlds),
+        "CPU seconds: exploration to the most samples of each step + one plan for five rewards from them"
     ]
-    for system in SYSTEMS:
-        cells = [
+
+    def cell(world: str, system: str) -> str:
+        return (
             "{:.2f} + {:.2f}".format(*found.seconds(world, system)) if system in found.systems(world) else "-"
-            for world in worlds
-        ]
-        lines.append(f"{system:<20}" + _columns(cells))
-    return lines
+        )
+
+    return lines + _rows(worlds, cell)
 
 
 def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
     """What the theory's constants ask of every (s,a,h) before tabular exploration may stop."""
     lines = [
-        f"visits of every (s,a) at every step that end exploration with the theory's constants (epsilon "
-        f"{EPSILON:g}, delta {DELTA:g}); nobody runs that",
+        "visits of every (s,a) at every step that end exploration with the theory's constants "
+        f"(epsilon {EPSILON:g}, delta {DELTA:g}); computed, not run",
     ]
     for world, (S, A, H) in sizes.items():
         needed = {
@@ -109,11 +164,25 @@ def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
     return lines
 
 
-def fitted_exponent(places: Any, means: Any) -> float:
-    """The x of gap ~ cost^-x by least squares of logarithms; NaN if a gap vanishes."""
-    if len(places) < 2 or not (places > 0).all() or not (means > 0).all():
-        return float("nan")
-    return -float(np.polyfit(np.log(places), np.log(means), 1)[0])
+def fitted_exponent(places: Any, gaps: Any) -> tuple[float, float]:
+    """The x of gap ~ cost^-x for the mean of gaps (runs,n), by least squares of logarithms, and its error.
+
+    The error is the jackknife's, over runs. NaN where there is nothing to fit, or a mean vanishes.
+    """
+
+    def fit(some: Any) -> float:
+        means = some.mean(axis=0)
+        if len(places) < 2 or not (places > 0).all() or not (means > 0).all():
+            return float("nan")
+        return -float(np.polyfit(np.log(places), np.log(means), 1)[0])
+
+    runs = len(gaps)
+    if runs == 0:
+        return float("nan"), float("nan")
+    if runs == 1:
+        return fit(gaps), float("nan")
+    without = np.array([fit(np.delete(gaps, i, axis=0)) for i in range(runs)])
+    return fit(gaps), float(np.sqrt((runs - 1) / runs * ((without - without.mean()) ** 2).sum()))
 
 
 def theory_exponent(system: str, world: str) -> str:
@@ -122,16 +191,16 @@ def theory_exponent(system: str, world: str) -> str:
     In brackets where Table 1 has no such row, or its assumption does not hold on that world.
     """
     rate = SYSTEMS[system].rate
-    kernel = PAPER.get(world)
-    nu = getattr(kernel, "nu", None)
-    by_kernel = None if kernel is None else 0.5 if nu is None else 1.0 / eps_exponent(nu, DIMENSION)
+    nu = getattr(PAPER.get(world), "nu", None)
+    tabular = world in TABULAR  # a delta kernel has as many dimensions as there are z
+    by_kernel = 0.5 if nu is None else 1.0 / eps_exponent(nu, DIMENSION)
     promised, printed = {
         Rate.JIN: (0.5, True),
         Rate.COUNTS: (0.5, False),
-        Rate.LINEAR: (0.5, world in TABULAR),  # features for each (s,a): a linear world
-        Rate.QIU: (by_kernel if nu is None else None, True),  # its bound is vacuous for Matern kernels
-        Rate.VAKILI: (by_kernel if nu is not None else None, True),
-        Rate.ONLINE: (by_kernel, True),
+        Rate.LINEAR: (0.5, tabular),  # features for each (s,a): a linear world
+        Rate.QIU: (by_kernel if nu is None else None, not tabular),  # vacuous for Matern kernels
+        Rate.VAKILI: (by_kernel, nu is not None),  # without a split it is Qiu's
+        Rate.ONLINE: (by_kernel, not tabular),
         Rate.GENERATIVE: (by_kernel, False),
         Rate.NONE: (None, False),
     }[rate]
@@ -141,49 +210,58 @@ def theory_exponent(system: str, world: str) -> str:
 
 
 def exponents_table(found: Found, worlds: Sequence[str]) -> list[str]:
-    """How fast gaps fall with episodes, fitted over all sizes, beside what Table 1 promises in the end.
-
-    An episode more for every step, or H queries, are a sample more of each; of Jin et al. those that are kept
-    count, for the others are as many at every size.
-    """
+    """How fast gaps fall with episodes, fitted over all sizes, beside what Table 1 promises in the end."""
     lines = [
-        "x of gap ~ episodes^-x, fitted over all sizes / by Table 1, constants aside; in brackets where it",
-        "has no such row or its assumption does not hold; - where nothing is promised",
-        f"{'':<20}" + _columns(_short(world) for world in worlds),
+        "x of gap ~ episodes^-x, fitted over all sizes ± its error (jackknife over runs) / by Table 1, in",
+        "brackets where it has no such row or its assumption does not hold; - where nothing is promised. An",
+        "episode more for every step, or H queries, are a kept sample more of each: fitted against those. Of",
+        "jin only episodes of its second phase count. On 100 x 100 visits are too few for any tabular rate.",
     ]
-    for system in SYSTEMS:
-        cells = []
-        for world in worlds:
-            sizes, means, _ = found.curve(world, system, "size")
-            promised = theory_exponent(system, world)
-            cells.append(f"{fitted_exponent(sizes, means):.2f} / {promised}" if len(means) else "-")
-        lines.append(f"{system:<20}" + _columns(cells))
+
+    def cell(world: str, system: str) -> str:
+        exponent, error = fitted_exponent(*found.runs(world, system, "size"))
+        if np.isnan(exponent):
+            return "-"
+        return f"{_with_error(exponent, error, 2)} / {theory_exponent(system, world)}"
+
+    return lines + _rows(worlds, cell, 22)
+
+
+def curves_figure(found: Found, references: list[dict[str, Any]], axis: str, systems: Sequence[str]) -> Any:
+    """Gap against samples, episodes or steps on every world, a line for each of some systems."""
+    styles = curve_styles(systems)
+
+    def curves(world: str) -> Iterable[tuple[str, Any, Any, Any, dict[str, Any]]]:
+        for system in systems:
+            if system in found.systems(world):
+                yield label(system), *found.curve(world, system, axis), styles[system]
+
+    title = f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error"
+    if axis == "episodes" and "generative" in systems:
+        title += " (queries of Alg 2 belong to no episode)"
+    return panels_figure(references, curves, AXES[axis], title, logarithmic=True)
+
+
+def _rows(worlds: Sequence[str], cell: Any, width: int = 17) -> list[str]:
+    """A block of rows, one for each system, for every few worlds that fit beside each other."""
+    lines = []
+    for some in beside(worlds):
+        lines.append(f"{'':<20}" + "".join(f"{_short(world):>{width}}" for world in some))
+        lines += [
+            f"{system:<20}" + "".join(f"{cell(world, system):>{width}}" for world in some)
+            for system in SYSTEMS
+        ]
     return lines
 
 
-def curves_figure(found: Found, references: list[dict[str, Any]], axis: str) -> Any:
-    """Gap against samples, episodes or steps on every world, a line for every system."""
-    styles = {
-        name: {"color": COLOURS[i % 7], "linestyle": _DASHES[i // 7], "linewidth": 1.2}
-        for i, name in enumerate(SYSTEMS)
-    }
-
-    def curves(world: str) -> Iterable[tuple[str, Any, Any, Any, dict[str, Any]]]:
-        for system in found.systems(world):
-            yield label(system), *found.curve(world, system, axis), styles[system]
-
-    title = f"Gap against {AXES[axis]}: mean over runs and rewards, ± one standard error"
-    return panels_figure(references, curves, AXES[axis], title, columns=4)
+def _with_error(mean: float, error: float, digits: int = 3) -> str:
+    return f"{mean:.{digits}f}" + (f" ± {error:.{digits}f}" if np.isfinite(error) else "")
 
 
-def _columns(cells: Iterable[str]) -> str:
-    return "".join(f"{cell:>18}" for cell in cells)
+def _planner(planner: Any) -> str:
+    return f"bonus {planner.beta:g}" if isinstance(planner, rf.Optimistic) else "the mean"
 
 
 def _short(world: str) -> str:
     """A name that fits a column."""
     return world.replace("squared-exponential", "se").replace("misspecified", "misspec.")
-
-
-def _error(values: Any) -> float:
-    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else float("nan")

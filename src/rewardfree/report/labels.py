@@ -12,6 +12,7 @@ _LABELS = {
     "qiu": "Qiu et al. (2021)",
     "greedy": "Greedy max variance",
     "uniform": "Uniformly random data",
+    "uniform, pooled": "Uniform data, one regression",
     "partitioned": "Partitions, Vakili et al. (2024)",
     "linear": "Linear, Wang et al. (2020)",
     "jin": "Jin et al. (2020)",

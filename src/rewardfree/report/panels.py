@@ -19,19 +19,20 @@ def panels_figure(
     axis: str,
     title: str,
     *,
-    columns: int = 3,
+    logarithmic: bool = False,
 ) -> Any:
     """The curves of every world; `references` say what its myopic and random policies lose.
 
-    A curve with a place at 0 is left out: queries belong to no episode. `columns` are the legend's.
+    A curve with a place at 0 is left out: queries belong to no episode. `logarithmic` gaps show how fast they
+    fall.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     across = min(4, len(references))
-    down = -(-len(references) // across)
+    down, width = -(-len(references) // across), max(2.9 * across, 8.0)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.9 * across, 2.5 * down + 0.9), layout="constrained")
+        figure = Figure(figsize=(width, 2.5 * down + 0.9), layout="constrained")
         places = figure.subplots(down, across, squeeze=False).reshape(-1)
         for place, each in zip(places, references, strict=False):
             for name, x, mean, error, style in curves(each["world"]):
@@ -48,9 +49,13 @@ def panels_figure(
         for place in places[len(references) :]:
             place.set_visible(False)
         shown = places[: len(references)]
-        from_zero(shown)
+        if logarithmic:
+            for place in shown:
+                place.set_yscale("log")
+        else:
+            from_zero(shown)
         for place in places[::across]:
             place.set_ylabel("gap at the start")
-        legend_below(figure, shown, columns=columns)
+        legend_below(figure, shown, columns=int(width / 2.7))
         figure.suptitle(title)
     return figure

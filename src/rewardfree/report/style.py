@@ -38,16 +38,18 @@ LEVELS: dict[str, dict[str, Any]] = {
 _ASIDE: dict[str, dict[str, Any]] = {
     "generative-ties": {"color": COLOURS[5], "linestyle": "--", "linewidth": 1.0},
     "uniform": {"color": "#777777", "linestyle": "--", "linewidth": 1.0},
+    "uniform, pooled": {"color": "#777777", "linestyle": ":", "linewidth": 1.3},
 }
 
 
 def curve_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Colour and line of each curve, by their order; those that are only compared with have their own."""
     named = list(dict.fromkeys(names))
-    solid = (
-        {"color": COLOURS[i % len(COLOURS)], "linestyle": "-", "linewidth": 1.5} for i in itertools.count()
+    colours = itertools.product(("-", "--", ":"), COLOURS)
+    drawn = (
+        {"color": colour, "linestyle": dash, "linewidth": 1.5} for dash, colour in itertools.cycle(colours)
     )
-    return {name: _ASIDE[name] if name in _ASIDE else next(solid) for name in named}
+    return {name: _ASIDE[name] if name in _ASIDE else next(drawn) for name in named}
 
 
 def legend_below(figure: Any, axes: Iterable[Any], columns: int = 3) -> None:
