@@ -24,7 +24,10 @@ from rewardfree.worlds.finite import FiniteWorld
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Gaps of b runs at n checkpoints, and what a run had cost by then."""
+    """Gaps of b runs at n checkpoints, and what runs had cost by then.
+
+    A run that its own rule ended before a checkpoint has used less than others.
+    """
 
     samples: Any  # (n,) per step, or in the pooled design
     episodes: Any  # (n,) begun; 0 with a generative model
@@ -32,6 +35,8 @@ class Curve:
     start: Any  # (b,n) gap at the start
     mean: Any  # (b,n) over states
     max: Any  # (b,n) over states
+    used_episodes: Any  # (b,n) of each run itself
+    used_steps: Any  # (b,n)
 
 
 def learning_curves(
@@ -82,8 +87,10 @@ def learning_curves(
     batches = in_batches(seeds, batch, world, model, strategy, at[-1], device)
     arenas = (Arena(world, model, strategy, some, at[-1], device=device, dtype=dtype) for some in batches)
     found: dict[str, list[Any]] = {name: [] for name in planners}
+    rounds, played_rounds = np.array(at), []
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
+            played_rounds.append(np.minimum(rounds, arena.lasted[:, None]))
             law = arena.regressions.exact(world.P)
             earlier = known_at(arena, checkpoints, at)
             for name, planner in planners.items():
@@ -91,16 +98,13 @@ def learning_curves(
                     _first_values(known, law, tables[name], planner, n, arena.seeds) for known, n in earlier
                 ]
                 found[name].append(np.concatenate(values, axis=1))
-    whole, rounds = strategy.round(world.horizon), np.array(at)
-    cost = (
-        np.array(checkpoints),
-        rounds * (0 if strategy.generative else whole.episodes),
-        rounds * len(whole),
-    )
+    whole, used = strategy.round(world.horizon), np.concatenate(played_rounds)
+    episodes, steps = 0 if strategy.generative else whole.episodes, len(whole)
+    cost = np.array(checkpoints), rounds * episodes, rounds * steps
     curves = {}
     for name, values in found.items():
         gaps = gap_of_values(world, optimal, np.concatenate(values))
-        curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max)
+        curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max, used * episodes, used * steps)
     return curves
 
 

@@ -60,7 +60,7 @@ class Unit:
         )
         return [
             Record(
-                seed, name, int(c.samples[i]), int(c.episodes[i]), int(c.steps[i]),
+                seed, name, int(c.samples[i]), int(c.used_episodes[b, i]), int(c.used_steps[b, i]),
                 float(c.start[b, i]), float(c.mean[b, i]), float(c.max[b, i]),
             )
             for b, seed in enumerate(self.seeds)

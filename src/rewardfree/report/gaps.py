@@ -75,7 +75,7 @@ def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
         if not checkpoints:
             continue
         table = np.array([[runs[seed][n] for n in checkpoints] for seed in sorted(runs)], float)  # (runs,n,6)
-        cost = {name: table[0, :, i] for i, name in enumerate(AXES)}
+        cost = {name: table[:, :, i].mean(axis=0) for i, name in enumerate(AXES)}  # some end by themselves
         gaps = {name: table[:, :, 3 + i] for i, name in enumerate(MEASURES)}
         found.setdefault((world, model), {})[strategy, planner] = Line(cost, gaps)
     return found

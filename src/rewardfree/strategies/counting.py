@@ -23,6 +23,7 @@ class Counting:
     """
 
     generative = False
+    cpu_only = True
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "bonus_scale"):

@@ -17,6 +17,7 @@ from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.limits import Limits
 from rewardfree.strategies.round import (
     Strategy,
+    check_device,
     check_grid,
     check_model,
     designer,
@@ -253,6 +254,7 @@ def in_batches(
     device: str,
 ) -> list[list[int]]:
     """Seeds that are played together: their posteriors must fit side by side."""
+    check_device(strategy, device)
     if model.automatic:  # every run finds a kernel of its own
         return [[seed] for seed in seeds]
     s, a = world.grid.shape

@@ -74,7 +74,8 @@ class Strategy(Protocol):
     It may have more to say: posteriors of its own (`lattice_of`, `designer`), a model that suits it
     (`usual_model`), models and finite worlds that it refuses (`check_model`, `check_grid`), variables that
     need no bounds (`open_ends`), first rounds of which nothing is kept (`prologue_of`), options that it
-    leaves to the budget (`within`), and what a run takes to remember (`bytes_per_run`).
+    leaves to the budget (`within`), what a run takes to remember (`bytes_per_run`), and that it has no
+    use for a device (`check_device`).
     """
 
     @property
@@ -133,6 +134,14 @@ def check_grid(strategy: Any, grid: Grid) -> None:
     refuse = getattr(strategy, "check_grid", None)
     if refuse is not None:
         refuse(grid)
+
+
+def check_device(strategy: Any, device: str) -> None:
+    """Refuse a device that the strategy does not run on."""
+    if device != "cpu" and getattr(strategy, "cpu_only", False):
+        raise ValueError(
+            f'{type(strategy).__name__} counts visits, on the CPU: leave device= out, got "{device}"'
+        )
 
 
 def shares_points(strategy: Strategy) -> bool:

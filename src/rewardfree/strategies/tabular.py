@@ -101,7 +101,7 @@ class Certified(Counting, WholeEpisodes, ABC):
         """The least n such that n visits of every (s,a) at every step end the exploration.
 
         There are that many episodes for each action at the first step, and far more where states are hard to
-        reach. With the theory's constants, bonus_scale = 1, they are 1e8 and more.
+        reach. With the theory's constants, bonus_scale = 1, 100 states and actions ask for 2e7 to 2e12.
         """
         sizes = Sizes(count(states, "states"), count(actions, "actions"), count(horizon, "horizon"))
         if self._suffice(0, sizes):
