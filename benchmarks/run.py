@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 
+import counted
 import design_extend
 import gpu_batch
 import growth
@@ -19,7 +20,17 @@ import scout
 import tiles
 from table import show
 
-PARTS = [loop_vs_scikit_learn, growth, design_extend, gpu_batch, import_time, tiles, paper_run, scout]
+PARTS = [
+    loop_vs_scikit_learn,
+    growth,
+    design_extend,
+    gpu_batch,
+    import_time,
+    tiles,
+    paper_run,
+    scout,
+    counted,
+]
 
 
 def main() -> None:
