@@ -130,9 +130,10 @@ def test_waves_are_all_products_of_cosines_and_at_most_one_long():
 @pytest.mark.parametrize(
     ("features", "said"),
     [
-        (rf.PolynomialFeatures, r"got the class PolynomialFeatures: call it, as in rf\.PolynomialFeatures"),
-        ("abc", "give rows of equal length, or a function"),
-        ([[1.0, 2.0], [3.0]], "give rows of equal length, or a function"),
+        (rf.PolynomialFeatures, r"got the class PolynomialFeatures: call it, as in PolynomialFeatures"),
+        ("abc", "rows of numbers, all of one length, or a function"),
+        ([[1.0, 2.0], [3.0]], "rows of numbers, all of one length, or a function"),
+        (np.ones((2, 2), complex), "features must be float64 or float32, got complex128$"),
     ],
 )
 def test_what_is_no_map_and_no_table_is_told_what_to_do(features, said):

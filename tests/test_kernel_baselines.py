@@ -104,8 +104,9 @@ def test_partitioned_plans_from_own_cells(strategy):
 def error_tables(run, express):
     """E_h = min(H-1-h, beta sigma + mean[max E]) or W_h = min(H, beta^2 sigma^2 + (1+1/H) mean[max W]).
 
-    Regressed around what E_{h+1} is where nothing is known: sigma = 1 at every step.
+    Regressed around what E_{h+1} is where nothing is known: sigma = sqrt(k(z,z)) at every step.
     """
+    prior = math.sqrt(run.model.kernel(np.zeros((1, 2)))[0, 0])
     H, beta, tables, value, unknown = run.horizon, run.strategy.beta, {}, None, 0.0
     for h in reversed(range(H)):
         bonus = beta**2 * run.sigma(h) ** 2 if express else beta * run.sigma(h)
@@ -114,13 +115,17 @@ def error_tables(run, express):
             later = growth * (unknown + run.mean(h, value - unknown))
         most = H if express else H - 1 - h
         e = np.clip(bonus + later, 0.0, most)
-        unknown = min(most, (beta**2 if express else beta) + growth * unknown)
+        unknown = min(most, ((beta * prior) ** 2 if express else beta * prior) + growth * unknown)
         tables[h], value = e.tolist(), e.max(axis=1)
     return tables
 
 
 @pytest.mark.parametrize("beta", [0.7, 3.0])
-@pytest.mark.parametrize("model", [MODEL, POOLED, replace(POOLED, centred=True)], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [MODEL, POOLED, replace(POOLED, centred=True), replace(MODEL, kernel=0.3 * KERNEL)],
+    ids=str,
+)
 @pytest.mark.parametrize("strategy", ANALOGUES, ids=repr)
 def test_analogues_are_the_textbooks(strategy, model, beta):
     strategy = replace(strategy, beta=beta)
@@ -529,7 +534,7 @@ def test_a_partition_of_labels_is_that_of_their_coordinates():
     assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
 
 
-def analogue_tables(data, n, strategy):
+def analogue_tables(data, n, strategy, scale):
     """E of every action at the state of step n, by dense inverses on the transitions before its episode."""
     H, grid = 5, np.linspace(-1.0, 1.0, 9)
     before = np.flatnonzero(data.episode < data.episode[n])
@@ -538,13 +543,15 @@ def analogue_tables(data, n, strategy):
     def table(h, states, value):
         pairs = np.repeat(states, 9, axis=0), np.tile(grid, len(states))[:, None]
         at, seen = on_the_unit_cube(*pairs), on_the_unit_cube(data.state[before], data.action[before])
-        sigma = np.sqrt(np.maximum(reference_partition.reference.variance(KERNEL, seen, 0.5, at), 0.0))
+        kernel, prior = scale * KERNEL, math.sqrt(scale)
+        sigma = np.sqrt(np.maximum(reference_partition.reference.variance(kernel, seen, 0.5, at), 0.0))
         mean = 0.0
         if value is not None:
             unknown = 0.0
             for later in range(H - 1, h, -1):
-                unknown = min(H, 0.49 + 1.2 * unknown) if express else min(H - 1 - later, 0.7 + unknown)
-            mean = unknown + reference_partition.reference.mean(KERNEL, seen, 0.5, value - unknown, at)
+                bonus = (0.7 * prior) ** 2 + 1.2 * unknown if express else 0.7 * prior + unknown
+                unknown = min(H if express else H - 1 - later, bonus)
+            mean = unknown + reference_partition.reference.mean(kernel, seen, 0.5, value - unknown, at)
         bonus = (0.7 * sigma) ** 2 if express else 0.7 * sigma
         most = H if express else H - 1 - h
         return np.clip(bonus + (1.2 if express else 1.0) * mean, 0.0, most).reshape(-1, 9)
@@ -555,11 +562,12 @@ def analogue_tables(data, n, strategy):
     return table(int(data.h[n]), data.state[n : n + 1], value)[0]
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.3])
 @pytest.mark.parametrize("strategy", [rf.KernelRFUCRL(0.7), rf.KernelRFExpress(0.7)], ids=repr)
-def test_analogues_on_real_states_are_the_textbooks(strategy):
-    data = rf.explore(Puck(), POOLED, strategy, steps=30)
+def test_analogues_on_real_states_are_the_textbooks(strategy, scale):
+    data = rf.explore(Puck(), replace(POOLED, kernel=scale * KERNEL), strategy, steps=30)
     for n in range(10, 30):
-        tables = analogue_tables(data, n, strategy)
+        tables = analogue_tables(data, n, strategy, scale)
         chosen = int(np.argmin(np.abs(np.linspace(-1.0, 1.0, 9) - data.action[n, 0])))
         assert tables[chosen] >= tables.max() - 1e-9
 
@@ -582,7 +590,7 @@ def test_a_bad_alpha_is_refused(alpha):
         (lambda: rf.LinearRewardFree(np.zeros(4), 0.1), r"features must be a table \(\|Z\|, d\)"),
         (lambda: rf.LinearRewardFree(np.zeros((4, 0)), 0.1), "features must be a table"),
         (lambda: rf.LinearRewardFree([[np.nan]], 0.1), "features must be finite"),
-        (lambda: rf.LinearRewardFree("poly", 0.1), "features must be an array"),
+        (lambda: rf.LinearRewardFree("poly", 0.1), "features must be rows of numbers"),
         (lambda: rf.LinearRewardFree(FEATURES, 0.1, ridge=-1.0), "ridge must be positive"),
         (lambda: rf.KernelRFUCRL(math.nan), "beta must be finite"),
         (lambda: explored(rf.LinearRewardFree(np.ones((29, 2)), 0.1)), "a row for each of 30 pairs"),

@@ -136,10 +136,21 @@ def test_laws_shrink_with_the_ridge(ridge):
     np.testing.assert_allclose(value @ law[0], counts.mean(value[labels][..., None])[0, :, 0], atol=1e-12)
 
 
+def test_whole_numbers_have_means_between_them():
+    counts = Counts(np.zeros((1, 1)))
+    counts.extend_each([[0, 0]])
+    assert counts.mean(np.array([[[1], [2]]])).tolist() == [[[1.5]]]
+    with pytest.raises(ValueError, match="at least one point, got none"):
+        rf.Model(rf.Delta(), ridge=0.5).posteriors(np.zeros((0, 2)))
+
+
 def test_a_delta_kernel_is_counted_where_points_are_distinct():
     model, z = rf.Model(rf.Delta(), ridge=0.5), np.arange(3.0)[:, None]
     assert isinstance(model.posteriors(z), Counts) and model.posteriors(z).ridge == 0.5
     assert isinstance(model.posteriors(np.zeros((2, 1))), Lattice)
+    near = np.array([[0.1], [0.1 + 1e-12]])
+    assert isinstance(model.posteriors(near), Counts)
+    assert isinstance(model.posteriors(near, dtype="float32"), Lattice)
     assert isinstance(rf.Model(2.0 * rf.Delta(), ridge=0.5).posteriors(z), Lattice)
     assert isinstance(model.lattice(z), Lattice)
 

@@ -8,7 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, check_finite, count, namespace, positive, to_numpy
+from rewardfree.arrays import (
+    Array,
+    as_array,
+    as_points,
+    check_finite,
+    count,
+    float_dtype,
+    namespace,
+    positive,
+    to_numpy,
+)
 from rewardfree.autokernel import AutoKernel
 from rewardfree.kernels import Delta, Kernel, as_kernel
 from rewardfree.posterior import Counts, Design, Lattice, Posteriors
@@ -74,8 +84,12 @@ class Model:
         return self.posterior(Lattice, candidates, **options)
 
     def posteriors(self, candidates: Array, device: str | None = None, **options: Any) -> Posteriors:
-        """The same for as little as it takes: where a kernel tells only whether points are equal, counts."""
-        if isinstance(self.kernel, Delta) and device in (None, "cpu") and _distinct(candidates):
+        """Empty posteriors on a finite set for as little as it takes, options as for `Lattice`.
+
+        Where a kernel tells only whether points are equal, and none is there twice, visits are counted.
+        """
+        candidates = as_points(candidates, "candidates")
+        if isinstance(self.kernel, Delta) and device in (None, "cpu") and _distinct(candidates, **options):
             return Counts(candidates, ridge=self._ridge, **options)
         return self.lattice(candidates, device=device, **options)
 
@@ -107,9 +121,11 @@ class Model:
         return self.ridge
 
 
-def _distinct(points: Array) -> bool:
-    """Whether no point of a set (m,d) is there twice."""
-    return len(np.unique(to_numpy(points), axis=0)) == len(points)
+def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:
+    """Whether no point of a set (m,d) is there twice, in the numbers that a posterior would have."""
+    points = to_numpy(points)
+    points = points if dtype is None else points.astype(float_dtype(dtype))
+    return len(np.unique(points, axis=0)) == len(points)
 
 
 def midrange(values: Array, axis: int) -> Array:

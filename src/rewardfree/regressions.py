@@ -77,7 +77,7 @@ class Regressions:
         # and L is read as fast as it is needed.
         own_points = self._side_by_side == runs and not self.on_device
         # A pooled lattice is asked for the values of every step, and tabular strategies for those of many
-        # rewards. Counts in the place of a delta kernel's lattice answer at once.
+        # rewards. For counts in the place of a delta kernel's lattice a sum over targets is less than a law.
         by_label = (isinstance(self.posteriors, Counts) and not self.posteriors.ridge) or (
             model.pooled and isinstance(self.posteriors, Lattice)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -68,15 +67,6 @@ class Observed:
         columns = zip(*self._rows[self.step(h)], strict=True)
         state, action, following, ended = (np.array(column) for column in columns)
         return state, action, following, ended
-
-    @property
-    def prior_sigma(self) -> float:
-        """The largest sigma at the points seen, before they were; 0 without any."""
-        kernel, largest = self.fitted.model.fixed, 0.0
-        for rows in filter(None, self._rows):
-            state, action, *_ = (np.array(column) for column in zip(*rows, strict=True))
-            largest = max(largest, kernel._at(self.points(state, action)).max())
-        return math.sqrt(largest)
 
     def count(self, h: int) -> int:
         return len(self.designs[self.step(h)])

@@ -13,7 +13,7 @@ from rewardfree.arrays import count, probability
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.model import Model
 from rewardfree.planning import Mean, backward, reward_tables
-from rewardfree.posterior import Lattice
+from rewardfree.posterior import Counts, Lattice
 from rewardfree.progress import progress as shown
 from rewardfree.strategies import Generative, query_plan, uncertainty_path
 from rewardfree.strategies.arena import Arena
@@ -53,7 +53,7 @@ def errors_of_run(
     for _ in arena.play():
         pass
     found, planner = arena.settled(), Mean()
-    lattice = cast(Lattice, found.posteriors)
+    posteriors = cast(Lattice | Counts, found.posteriors)
     table = reward_tables([reward], world.grid, world.horizon, planner)
     with one_blas_thread():
         _, values = backward(lambda h: found, table, planner, world.horizon, [seed])
@@ -64,8 +64,8 @@ def errors_of_run(
             sigma = found.std(h)[0]
             estimate = found.mean(h, V[None, :, None])[0, 0]
             # With the truth at the samples' own points in place of V(s'), only the ridge's pull is left.
-            points = lattice.indices(found.designs(h).start)
-            pulled = lattice.mean(truth[points][None, :], designs=found.designs(h))[0]
+            points = posteriors.indices(found.designs(h).start)
+            pulled = posteriors.mean(truth[points][None, :, None], designs=found.designs(h))[0, :, 0]
             ratios.append(np.abs(truth - estimate) / sigma)
             noises.append((estimate - pulled) / sigma)
     return Errors(np.stack(ratios), np.stack(noises))

@@ -14,7 +14,7 @@ from rewardfree.experiments.curves import learning_curves
 from rewardfree.experiments.naming import build, canonical
 
 #: Part of every key: raised when the same unit would give other numbers.
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 
 
 @dataclass(frozen=True)

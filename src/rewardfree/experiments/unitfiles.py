@@ -58,7 +58,7 @@ def read_stored(units: Sequence[Keyed], folder: Path) -> list[dict[str, Any]]:
         if is_stored(unit, folder):
             records, seconds = _read(_file(unit, folder)), _read(_seconds_file(unit, folder))
             if len(records) != len(seconds):
-                raise _damaged(_seconds_file(unit, folder))
+                raise _damaged(_file(unit, folder), _seconds_file(unit, folder))
             found += [{**record, SECONDS: took} for record, took in zip(records, seconds, strict=True)]
     return found
 
@@ -78,8 +78,9 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return values
 
 
-def _damaged(path: Path) -> ValueError:
-    return ValueError(f"{path} is damaged: remove it and type the command again, which runs its unit again")
+def _damaged(*paths: Path) -> ValueError:
+    names = " or ".join(map(str, paths))
+    return ValueError(f"{names} is damaged: remove it and type the command again, which runs its unit again")
 
 
 def _file(unit: Keyed, folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """Visit counts on a finite candidate set, for many designs at once: the tabular estimate.
 
-With a ridge they are the delta kernel's posterior, at a cost that does not grow with the samples.
+With a ridge they are the delta kernel's posterior: a sum of the targets, and no factorisation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_points, count, float_dtype, positive, to_numpy
+from rewardfree.arrays import Array, as_array, as_points, count, float_dtype, positive, to_numpy
 from rewardfree.posterior.backend import Selection
 
 
@@ -35,6 +35,8 @@ class Counts:
             raise ValueError(f'visits are counted on the CPU: leave device= out, got "{device}"')
         self.ridge = positive(ridge, "ridge") if ridge else 0.0
         points = to_numpy(as_points(candidates, "candidates"))
+        if len(points) == 0:
+            raise ValueError("candidates must hold at least one point, got none")
         self._candidates = points.astype(points.dtype if dtype is None else float_dtype(dtype))
         g, capacity = count(designs, "designs"), count(capacity, "capacity")
         self._points = np.zeros((g, capacity), np.int64)
@@ -49,6 +51,10 @@ class Counts:
         """How often each candidate was seen, (g,m)."""
         return self._visits[self._chosen(designs)]
 
+    def indices(self, design: int = 0) -> Any:
+        """The points of one design as candidate indices, in the order in which they came."""
+        return self._points[design, : self._lengths[design]].copy()
+
     def append(self, designs: Any, indices: Any) -> None:
         chosen = self._numbers(designs)
         self._add(chosen, np.asarray(indices, np.int64)[:, None])
@@ -58,7 +64,7 @@ class Counts:
 
     def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
         """The average of the targets (g,n,c) at each candidate, shrunk by the ridge: (g,m,c)."""
-        chosen, targets = self._numbers(designs), np.asarray(targets)
+        chosen, targets = self._numbers(designs), to_numpy(as_array(targets, "targets"))
         g, place, z = self._seen(chosen, 0, targets.shape[1])
         visits, at_z, values = self._visits[chosen], g * self._visits.shape[1] + z, targets[g, place]
         sums = [np.bincount(at_z, column, visits.size).reshape(visits.shape) for column in values.T]

@@ -47,6 +47,11 @@ class Design:
         return f"Design({self.kernel!r}, ridge={self.ridge:g}, {self._count} points)"
 
     @property
+    def prior(self) -> float:
+        """The largest k(z,z) of the points seen."""
+        return self._prior
+
+    @property
     def batch(self) -> tuple[int, ...]:
         return ()
 

@@ -80,14 +80,19 @@ def check_features(features: Any) -> Any:
     if isinstance(features, type):
         raise ValueError(
             f"features must be a map or a table, got the class {features.__name__}: call it, as in "
-            f"rf.{features.__name__}(2)"
+            f"{features.__name__}(...)"
         )
     if callable(features):
         return features
     try:
-        table = to_numpy(as_array(features, "features"))
-    except ValueError as error:
-        raise ValueError(f"{error}: give rows of equal length, or a function of points (n, d_z)") from None
+        features = np.asarray(features)
+    except ValueError:  # of rows that differ
+        features = np.asarray("rows")
+    if features.dtype.kind in "OUS":
+        raise ValueError(
+            "features must be rows of numbers, all of one length, or a function of points (n, d_z)"
+        )
+    table = as_array(features, "features")
     if table.ndim not in (2, 3) or 0 in table.shape:
         raise ValueError(
             "features must be a table (|Z|, d) or (|S|, |A|, d), or a function of points (n, d_z) such as "

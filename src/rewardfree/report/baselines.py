@@ -9,7 +9,7 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.experiments.baselines import DELTA, EPSILON, SYSTEMS, Rate
-from rewardfree.experiments.instances import PAPER, TABULAR
+from rewardfree.experiments.instances import PAPER, REWARDS, TABULAR
 from rewardfree.report.labels import label
 from rewardfree.report.panels import panels_figure
 from rewardfree.report.style import curve_styles
@@ -102,7 +102,7 @@ def systems_table(found: Found, worlds: Sequence[str]) -> list[str]:
     heads = [f"on {_short(world)}" for world in shown]
     lines = [
         "what a system estimates and plans with; samples of each step / episodes / steps at the end",
-        f"{'':<20}{'estimate':<32}{'plans with':<16}" + "".join(f"{head:>26}" for head in heads),
+        f"{'':<20}{'estimate':<31}{'plans with':<13}" + "".join(f"{head:>23}" for head in heads),
     ]
     for name, system in SYSTEMS.items():
         planner = "the default" if system.planner is None else _planner(system.planner)
@@ -113,7 +113,7 @@ def systems_table(found: Found, worlds: Sequence[str]) -> list[str]:
                 continue
             size, episodes, steps = (found.last(world, name, each) for each in AXES)
             cells.append(f"{size:,.0f} / {episodes:,.0f} / {steps:,.0f}")
-        lines.append(f"{name:<20}{system.estimate:<32}{planner:<16}" + "".join(f"{c:>26}" for c in cells))
+        lines.append(f"{name:<20}{system.estimate:<31}{planner:<13}" + "".join(f"{c:>23}" for c in cells))
     return lines
 
 
@@ -136,9 +136,7 @@ def gaps_table(found: Found, worlds: Sequence[str], axis: str, cost: float | Non
 
 def seconds_table(found: Found, worlds: Sequence[str]) -> list[str]:
     """CPU seconds of one core: an exploration to the most samples, and a plan for all rewards from it."""
-    lines = [
-        "CPU seconds: exploration to the most samples of each step + one plan for five rewards from them"
-    ]
+    lines = [f"CPU seconds: exploration to the most samples of each step + one plan for {REWARDS} rewards"]
 
     def cell(world: str, system: str) -> str:
         return (
@@ -151,8 +149,8 @@ def seconds_table(found: Found, worlds: Sequence[str]) -> list[str]:
 def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
     """What the theory's constants ask of every (s,a,h) before tabular exploration may stop."""
     lines = [
-        "visits of every (s,a) at every step that end exploration with the theory's constants "
-        f"(epsilon {EPSILON:g}, delta {DELTA:g}); computed, not run",
+        "visits of every (s,a) at every step that end exploration with the theory's constants,",
+        f"epsilon {EPSILON:g} and delta {DELTA:g}: computed, not run",
     ]
     for world, (S, A, H) in sizes.items():
         needed = {
@@ -193,6 +191,8 @@ def theory_exponent(system: str, world: str) -> str:
     rate = SYSTEMS[system].rate
     nu = getattr(PAPER.get(world), "nu", None)
     tabular = world in TABULAR  # a delta kernel has as many dimensions as there are z
+    if world not in PAPER and not tabular:
+        return "-"  # no kernel of which it is a draw
     by_kernel = 0.5 if nu is None else 1.0 / eps_exponent(nu, DIMENSION)
     promised, printed = {
         Rate.JIN: (0.5, True),

@@ -22,7 +22,8 @@ class ErrorEpisodes(WholeEpisodes, ABC):
     """Greedy in a bound on the error of a value: E_h = clip(growth mean_h[max E_{h+1}] + bonus, 0, most).
 
     A tabular bound is largest where nothing was tried. So the regression is around what E_{h+1} is where
-    nothing is known: around 0, what was seen would look more uncertain than what was not.
+    nothing is known: around 0, what was seen would look more uncertain than what was not. For kernels whose
+    k(z,z) is the same everywhere: where it is 0, nothing can be learnt and the bound stays.
     """
 
     beta: float

@@ -15,7 +15,7 @@ from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.presets import Empty
 from rewardfree.regressions import Regressions
-from rewardfree.strategies.errors import largest_errors
+from rewardfree.strategies.error_bounds import largest_errors
 from rewardfree.strategies.round import Strategy, lattice_of, prologue_of, shares_points
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
@@ -208,20 +208,23 @@ class Arena:
         what it is where nothing is known, so that the estimate there is that, and not 0.
         """
         q: dict[int, Array] = {}
-        value, unknown = None, [0.0] * (last + 1)
+        value: Array | None = None
+        unknown: list[float] | None = None
         if most is not None:
             unknown = largest_errors(optimism, self.regressions.prior_sigma, growth, most, last)
         for h in reversed(range(last + 1)):
             mean, sigma = self.estimate(h, value, empty)
             q[h] = optimism(sigma)
             if mean is not None:
-                mean = mean + unknown[last - h] if most is not None else mean
+                if unknown is not None:
+                    mean = mean + unknown[last - h]
                 q[h] = q[h] + (mean if growth == 1.0 else growth * mean)
             if most is not None:
                 q[h] = clip(q[h], 0.0, most(last + 1 - h))
             if h:
                 value = self.value(q[h])
-                value = value - unknown[last + 1 - h] if most is not None else value
+                if unknown is not None:
+                    value = value - unknown[last + 1 - h]
         return q
 
     def curiosity(self, gain: Callable[[Array, float], Array]) -> dict[int, Array]:

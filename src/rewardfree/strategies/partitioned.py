@@ -55,7 +55,7 @@ class Partitioned(OptimisticEpisodes):
         self.exponent(model)
 
     def lattice(self, model: Model, candidates: Array, **options: Any) -> Posteriors:
-        """Posteriors on a finite set, whose bounding box is the domain; options as for `Model.lattice`."""
+        """Posteriors on a finite set, whose bounding box is the domain; options as for `Lattice`."""
         alpha = self.exponent(model)
         if alpha is None:
             return model.posteriors(candidates, **options)

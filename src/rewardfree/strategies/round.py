@@ -136,9 +136,9 @@ def check_grid(strategy: Any, grid: Grid) -> None:
         refuse(grid)
 
 
-def check_device(strategy: Any, device: str) -> None:
+def check_device(strategy: Any, device: str | None) -> None:
     """Refuse a device that the strategy does not run on."""
-    if device != "cpu" and getattr(strategy, "cpu_only", False):
+    if device not in (None, "cpu") and getattr(strategy, "cpu_only", False):
         raise ValueError(
             f'{type(strategy).__name__} counts visits, on the CPU: leave device= out, got "{device}"'
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from rewardfree.arrays import clip
 from rewardfree.dynamics.observed import Recursion
-from rewardfree.strategies.errors import largest_errors
+from rewardfree.strategies.error_bounds import largest_errors
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.knowledge import Tracked
 from rewardfree.ties import argmax_tied
@@ -106,7 +107,7 @@ class _Lazy:
     ) -> None:
         self._tracked, self._horizon, self._bonus, self._empty = tracked, horizon, bonus, empty
         self._growth, self._most = growth, most or (lambda to_go: float(horizon))
-        self._regress_errors = most is not None
+        self._bounds_errors = most is not None
         self._recursions: dict[int, Recursion] = {}
         self._known = tracked.kept  # now: what comes later is not known here
         self._observed: Any = None
@@ -129,13 +130,13 @@ class _Lazy:
                 lambda to_go: (0.0, self._most(to_go)),
                 discount=self._growth,
                 empty=self._empty,
-                unknown=self._unknown(observed) if self._regress_errors else None,
+                unknown=self._unknown(observed) if self._bounds_errors else None,
             )
         return self._recursions[last].q(step, state[None])[:, 0], observed.actions
 
     def _unknown(self, observed: Any) -> Callable[[int], float]:
-        """What the regression of the steps to go is around."""
-        prior = observed.prior_sigma
+        """By the steps to go: what the targets of that step's regression are where nothing is known."""
+        prior = math.sqrt(max(design.prior for design in observed.designs))
         largest = largest_errors(self._bonus, prior, self._growth, self._most, self._horizon)
         return lambda to_go: self._growth * largest[to_go - 1]
 
