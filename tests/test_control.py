@@ -121,7 +121,8 @@ def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
 def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypatch, capsys):
     def run(units, folder, jobs, cluster):
         folder.mkdir(parents=True)
-        (folder / f"{units[0].key}.json").write_text("[]")
+        for end in ("json", "seconds.json"):
+            (folder / f"{units[0].key}.{end}").write_text("[]")
         yield 1, units[0]
         raise KeyboardInterrupt
 
