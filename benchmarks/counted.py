@@ -10,7 +10,7 @@ from table import Row, seconds
 
 def rows(quick: bool = False) -> list[Row]:
     world, strategy = rf.garnet_world(), rf.MeanEmbedding(0.1)
-    episodes = 20 if quick else 320
+    episodes = 20 if quick else 640
     # A multiple is not taken for a delta kernel: the same numbers, by a lattice that grows with the samples.
     kernels = {"counts": rf.Delta(), "lattice": 1.0 * rf.Delta()}
     runs, took = {}, {}
