@@ -51,7 +51,7 @@ def panels_figure(
         shown = places[: len(references)]
         if logarithmic:
             for place in shown:
-                place.set_yscale("log")
+                _logarithmic(place)
         else:
             from_zero(shown)
         for place in places[::across]:
@@ -59,3 +59,14 @@ def panels_figure(
         legend_below(figure, shown, columns=int(width / 2.7))
         figure.suptitle(title)
     return figure
+
+
+def _logarithmic(place: Any) -> None:
+    """A logarithmic axis of gaps, with plain numbers on it: more of them where it spans little."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    place.set_yscale("log")
+    low, high = place.get_ylim()
+    place.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
+    place.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    place.yaxis.set_minor_formatter(NullFormatter())
