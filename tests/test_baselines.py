@@ -1,12 +1,16 @@
 """Every system on the same worlds: units are what the library gives, and tables say what the records do."""
 
 import dataclasses
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import rewardfree as rf
+from rewardfree.cli.app import app
 from rewardfree.cli.baselines import baselines
 from rewardfree.cli.engine import Engine
 from rewardfree.experiments.baselines import (
@@ -21,7 +25,9 @@ from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
 from rewardfree.report.baselines import (
     FIGURES,
+    OWN,
     Found,
+    as_lines,
     curves_figure,
     exponents_table,
     fitted_exponent,
@@ -31,6 +37,7 @@ from rewardfree.report.baselines import (
     theory_exponent,
     visits_table,
 )
+from rewardfree.report.gaps import levels
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +83,7 @@ def falling(world="paper-matern-1.5", exponents=None, sizes=(10, 20, 40, 80)):
     return [
         {
             "world": world, "system": name, "size": n, "steps": 10 * n, "episodes": n, "seed": seed,
-            "start": [factor * n**-x * (2 + i) / 2.5 for i in range(2)],
+            **{measure: [factor * n**-x * (2 + i) / 2.5 for i in range(2)] for measure in MEASURES},
             "seconds": {"explore": 1.5, "plan": 0.25},
         }
         for name, x in exponents.items() for n in sizes for seed, factor in enumerate((0.9, 1.1))
@@ -89,7 +96,7 @@ def test_exponents_are_those_of_the_records():
     assert np.isnan(fitted_exponent(n, np.array([[1.0, 0.0]]))[0])
     assert np.isnan(fitted_exponent(n[:1], np.array([[1.0]]))[0])
     table = exponents_table(Found(falling(exponents={"online": 0.25, "linear": 0.5})), ["paper-matern-1.5"])
-    rows = {line[:20].strip(): line[20:].strip() for line in table[5:]}
+    rows = {line[:20].strip(): line[20:].strip() for line in table[6:]}
     assert rows["online"] == "0.25 ± 0.00 / 0.30" and rows["linear"] == "0.50 ± 0.00 / (0.50)"
     assert rows["cme"] == "-"
 
@@ -170,9 +177,34 @@ def test_the_command_says_and_writes_everything(tmp_path):
         for axis in ("size", "episodes", "steps")
         for form in ("png", "pdf")
     }
-    assert {path.name for path in folder.iterdir()} == {"units", "table.txt", "results.csv", *pictures}
+    others = {"units", "table.txt", "results.csv", "report.html", "made.json"}
+    assert {path.name for path in folder.iterdir()} == {*others, *pictures}
+    page = folder / "report.html"
+    assert said[-1] == f"report:  {page}"
+    view = json.loads(re.search(r'<script id="view"[^>]*>(.*?)</script>', page.read_text(), re.DOTALL)[1])
+    assert [panel["title"] for panel in view["panels"]] == ["rooms", "riverswim"]
+    assert [each["key"] for each in view["strategies"]] == list(SYSTEMS)
+    assert "2 units run" in view["about"]["time"]
+    before = page.read_bytes()
+    for command in ("report", "figures", "export"):
+        ran = CliRunner().invoke(app, [command, str(folder)])
+        assert isinstance(ran.exception, ValueError) and "type that again" in str(ran.exception)
     again = list(baselines(tmp_path, 1, 0, True, Engine(1)))
     assert any("0 units run" in line for line in again)
+    assert page.read_bytes() == before
+
+
+def test_a_page_has_the_means_over_rewards_and_what_needs_no_data():
+    records = falling()
+    about = {"world": records[0]["world"], "levels": {"myopic": {m: [1.0, 3.0] for m in MEASURES}}}
+    ((key, panel),) = as_lines(records, [about]).items()
+    assert key == (records[0]["world"], "")
+    assert levels(panel)["myopic"].mean("start") == [2.0]
+    for system in SYSTEMS:
+        line = panel[system, OWN]
+        places, gaps = Found(records).runs(key[0], system, "size")
+        np.testing.assert_allclose(line.cost["samples"], places)
+        np.testing.assert_allclose(line.gaps["start"], gaps)
 
 
 @pytest.mark.parametrize("file", sorted((Path(__file__).parents[1] / "examples").glob("*.toml")))

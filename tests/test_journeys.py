@@ -715,23 +715,39 @@ def test_a_run_that_is_cut_has_the_first_states_of_one_that_stopped_there():
     np.testing.assert_array_equal(whole.first(steps=20).starts, part.starts)
 
 
-def test_random_ties_are_random_or_refused():
-    world = Enumerated(small_world(start=2))
-    try:
-        runs = [
-            rf.explore(
-                world,
-                rf.Model(rf.Delta(), ridge=0.1),
-                rf.GreedyMaxVariance(ties="random"),
-                steps=1,
-                seed=seed,
-            )
-            for seed in range(30)
-        ]
-    except ValueError as error:
-        assert "ties" in str(error)
-    else:
-        assert len({int(run.action[0]) for run in runs}) > 1
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ties: rf.GreedyMaxVariance(ties=ties),
+        lambda ties: rf.GreedyMaxVariance(empty="prior", ties=ties),
+        lambda ties: rf.Online(0.5, ties=ties),
+        lambda ties: rf.Qiu(0.5, ties=ties),
+        lambda ties: rf.KernelRFUCRL(0.5, ties=ties),
+    ],
+)
+def test_ties_on_real_states_go_as_the_strategy_says(make):
+    world, model = Enumerated(small_world(start=2)), rf.Model(rf.Delta(), ridge=0.1)
+
+    def first(ties):
+        runs = (rf.explore(world, model, make(ties), steps=1, seed=seed) for seed in range(30))
+        return {int(run.action[0]) for run in runs}
+
+    assert first("lowest") == {0}
+    assert first("random") == set(range(world.spaces.action.n))
+
+
+def test_random_ties_on_real_states_belong_to_their_step():
+    world, model = Enumerated(small_world(start=2)), rf.Model(rf.Delta(), ridge=0.1)
+    strategy = rf.KernelRFUCRL(50.0, ties="random")  # all of it is clipped
+    whole = rf.explore(world, model, strategy, steps=40, seed=4)
+    assert len(set(whole.action)) > 1
+    part = rf.explore(world, model, strategy, steps=13, seed=4)
+    assert_same(rf.explore(world, model, strategy, steps=40, seed=4, resume=part), whole)
+
+
+def test_random_ties_of_candidates_on_real_states_are_refused():
+    with pytest.raises(ValueError, match='ties="random" of Generative is for finite worlds: leave ties= out'):
+        rf.explore(Slide(), FIXED, rf.Generative(ties="random"), steps=5)
 
 
 @pytest.mark.parametrize(

@@ -585,6 +585,7 @@ def test_a_bad_alpha_is_refused(alpha):
     ("make", "said"),
     [
         (lambda: rf.Partitioned(-0.1), "beta must be at least 0"),
+        (lambda: rf.Partitioned(0.1, "none"), 'alpha must be a number, "kernel", or "never" .*, got "none"'),
         (lambda: rf.Partitioned(0.1, drop=1), "drop must be True or False"),
         (lambda: rf.Partitioned(0.1, ties="first"), "ties must be"),
         (lambda: rf.LinearRewardFree(np.zeros(4), 0.1), r"features must be a table \(\|Z\|, d\)"),
@@ -607,7 +608,6 @@ def test_a_bad_alpha_is_refused(alpha):
         (lambda: explored(rf.MeanEmbedding(0.1), replace(POOLED, centred=True)), "one plain regression"),
         (lambda: journey(rf.MeanEmbedding(0.1)), "one plain regression"),
         (lambda: journey(rf.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
-        (lambda: journey(rf.KernelRFUCRL(0.1, ties="random")), "is for finite worlds"),
         (lambda: explored(LINEAR, posterior=lambda model: model.design()), "leave out posterior="),
     ],
 )

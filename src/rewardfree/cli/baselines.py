@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rewardfree.cli.engine import Engine
-from rewardfree.cli.stored import seeds_from
+from rewardfree.cli.engine import Engine, typed_command
+from rewardfree.cli.report import remember_making, write_comparison
+from rewardfree.cli.stored import UNITS, seeds_from
 from rewardfree.experiments.baselines import (
     EXPRESS_SCALE,
     JIN_SCALE,
@@ -15,13 +16,21 @@ from rewardfree.experiments.baselines import (
     BaselineUnit,
 )
 from rewardfree.experiments.export import write_records
-from rewardfree.experiments.instances import PAPER, TABULAR, hard_and_paper, instance_named, references
+from rewardfree.experiments.instances import (
+    PAPER,
+    REWARDS,
+    TABULAR,
+    hard_and_paper,
+    instance_named,
+    references,
+)
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
 from rewardfree.report.baselines import (
     AXES,
     FIGURES,
     Found,
+    as_lines,
     curves_figure,
     exponents_table,
     gaps_table,
@@ -33,6 +42,7 @@ from rewardfree.report.complexities import complexity_table
 from rewardfree.report.pictures import save_as
 
 FIRST_SEED, RUNS = 6000, 20
+TITLE = "Every system that the paper names, on the same worlds"
 QUICK_WORLDS = ("rooms", "riverswim")
 SCALES = (
     f"bonus_scale: rf-ucrl {UCRL_SCALE:g} on tabular worlds and {LARGE_UCRL_SCALE:g} on others, rf-express "
@@ -51,8 +61,10 @@ def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engin
     units = [BaselineUnit(world, each, quick) for each in seeds for world in worlds]
     folder = out / ("baselines-quick" if quick else "baselines")
     yield f"baselines: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"
-    yield from engine.run_files(units, folder / "units")
-    records = read_stored(units, folder / "units")
+    took = yield from engine.run_files(units, folder / UNITS)
+    if took:
+        remember_making(folder, typed_command(), time=took)
+    records = read_stored(units, folder / UNITS)
     found = Found(records)
     large = [world for world in worlds if world not in TABULAR]
     table = [*systems_table(found, worlds), SCALES, "", *gaps_table(found, worlds, "size", None), ""]
@@ -80,3 +92,5 @@ def baselines(out: Path, runs: int | None, seed: int, quick: bool, engine: Engin
     yield f"\ntable:   {path}"
     yield f"results: {folder / 'results.csv'}"
     yield f"figures: {' and '.join(map(str, pictures))}"
+    settings = f"gaps are means over {REWARDS} rewards; {SCALES}"
+    yield f"report:  {write_comparison(folder, as_lines(records, about), seeds, TITLE, settings)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rewardfree.cli.engine import Engine
-from rewardfree.cli.stored import seeds_from
+from rewardfree.cli.stored import UNITS, seeds_from
 from rewardfree.experiments.beyond import COMPARED, BeyondUnit
 from rewardfree.experiments.export import write_records
 from rewardfree.experiments.instances import MEASURES, PAPER, hard_and_paper, references
@@ -38,8 +38,8 @@ def beyond(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine) 
     units = [BeyondUnit(world, each, quick) for each in seeds for world in worlds]
     folder = out / ("beyond-quick" if quick else "beyond")
     yield f"beyond: {len(units)} units, {len(worlds)} worlds, seeds {seeds[0]} to {seeds[-1]}"
-    yield from engine.run_files(units, folder / "units")
-    records = read_stored(units, folder / "units")
+    yield from engine.run_files(units, folder / UNITS)
+    records = read_stored(units, folder / UNITS)
     about = [references(world) for world in worlds]
     hard = [world for world in worlds if world not in PAPER]
     found = {measure: Found(records, measure) for measure in MEASURES}

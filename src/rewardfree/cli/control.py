@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rewardfree.cli.engine import Engine
-from rewardfree.cli.stored import seeds_from
+from rewardfree.cli.stored import UNITS, seeds_from
 from rewardfree.experiments.control import TASKS, ControlUnit
 from rewardfree.experiments.unitfiles import read_stored
 from rewardfree.files import written_whole
@@ -26,8 +26,8 @@ def control(out: Path, runs: int | None, seed: int, quick: bool, engine: Engine)
     units += [ControlUnit(task.env, seeds[0], transitions, episodes, oracle=True) for task in tasks]
     folder = out / ("control-quick" if quick else "control")
     yield f"control: {len(units)} units of {transitions} transitions, seeds {seeds[0]} to {seeds[-1]}"
-    yield from engine.run_files(units, folder / "units")
-    records = read_stored(units, folder / "units")
+    yield from engine.run_files(units, folder / UNITS)
+    records = read_stored(units, folder / UNITS)
     table = control_table(records, tasks)
     if not quick:  # a quick look is no evidence
         table += ["", *scores_table(records, tasks)]

@@ -6,7 +6,7 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -55,8 +55,8 @@ class Engine:
                 watch=self.console.watched,
             )
 
-    def run_files(self, units: Sequence[Keyed], folder: Path) -> Iterator[str]:
-        """Run the units that a folder of files lacks, and say how long it took."""
+    def run_files(self, units: Sequence[Keyed], folder: Path) -> Generator[str, None, str | None]:
+        """Run the units that a folder of files lacks, and say how long it took; None: all were there."""
         started, ran = time.perf_counter(), 0
 
         def kept() -> tuple[int, int]:
@@ -67,7 +67,9 @@ class Engine:
             with closing(self.console.watched(work, len(units), kept()[0])) as finished:
                 for _ in finished:
                     ran += 1
-        yield f"{ran} units run in {time.perf_counter() - started:.0f} s, the rest was stored\n"
+        took = f"{ran} units run in {time.perf_counter() - started:.0f} s"
+        yield f"{took}, the rest was stored\n"
+        return took if ran else None
 
     @contextmanager
     def looking_inside(self, units: Sequence[Any], path: Path, allow_imports: bool = False) -> Iterator[None]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import rewardfree as rf
 from rewardfree.cli.stored import RESULTS, stored
@@ -44,8 +46,13 @@ def write_report(
     view["spread"] = None if repeats is None else spread_view(repeats)
     portraits = read_portraits(folder / PORTRAITS) if (folder / PORTRAITS).exists() else []
     view["portraits"] = [portrait_view(each) for each in portraits]
-    view["about"] = {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **_made(folder)}
-    return write_page(out or folder / PAGE, view)
+    return _written(view, folder, seeds, out)
+
+
+def write_comparison(folder: Path, found: Lines, seeds: Sequence[int], title: str, settings: str) -> Path:
+    """Write the page of gaps that belong to no sweep: curves and tables, a panel for each world."""
+    view = sweep_view(found, title, settings, names={key: key[0] for key in found})
+    return _written(view, folder, seeds)
 
 
 def remember_making(folder: Path, command: str, **took: str) -> None:
@@ -58,6 +65,11 @@ def remember_making(folder: Path, command: str, **took: str) -> None:
     }
     with written_whole(folder / MADE) as part:
         part.write_text(json.dumps({**_made(folder), **about}, indent=1), encoding="utf-8")
+
+
+def _written(view: dict[str, Any], folder: Path, seeds: Sequence[int], out: Path | None = None) -> Path:
+    view["about"] = {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **_made(folder)}
+    return write_page(out or folder / PAGE, view)
 
 
 def _made(folder: Path) -> dict[str, str]:

@@ -11,6 +11,8 @@ from rewardfree.experiments.store import Store
 
 #: The file of a folder that holds its results.
 RESULTS = "results.sqlite"
+#: The folder that holds them where each unit is a file.
+UNITS = "units"
 
 
 def seeds_from(first: int, seed: int, runs: int | None, default: int) -> range:
@@ -22,6 +24,11 @@ def seeds_from(first: int, seed: int, runs: int | None, default: int) -> range:
 @contextmanager
 def stored(folder: Path) -> Iterator[Store]:
     """The results of a folder, which must have some."""
+    if (folder / UNITS).is_dir() and not (folder / RESULTS).exists():
+        raise ValueError(
+            f"{folder} is of `rewardfree reproduce beyond`, baselines or control: type that again, and "
+            "what it shows is written anew from what is stored"
+        )
     with Store(folder / RESULTS, create=False) as store:
         if next(store.rows(), None) is None:
             raise ValueError(f"there are no results in {folder} yet: run its sweep again")

@@ -87,7 +87,10 @@ TABULAR: dict[str, Callable[[str], rf.Instance]] = {"garnet": _garnet, "riverswi
 
 
 def references(name: str) -> dict[str, Any]:
-    """What a world asks of a learner: V* and gaps that need no data, means over its rewards."""
+    """What a world asks of a learner: V* and gaps at the start that need no data, means over its rewards.
+
+    `levels` has all measures of these gaps, for each reward.
+    """
     instance = instance_named(name)
     world = instance.world
     found = [rf.describe(world, reward) for reward in instance.rewards]
@@ -99,4 +102,12 @@ def references(name: str) -> dict[str, Any]:
         "next_states": [found[0].next_states],
         "reachable": [found[0].reachable],
     }
-    return {"world": name, "about": instance.about, **{key: float(np.mean(v)) for key, v in mean.items()}}
+    means = {key: float(np.mean(values)) for key, values in mean.items()}
+    levels = {
+        policy: {
+            measure: [float(getattr(getattr(each, policy), measure)) for each in found]
+            for measure in MEASURES
+        }
+        for policy in ("myopic", "random")
+    }
+    return {"world": name, "about": instance.about, **means, "levels": levels}

@@ -9,7 +9,9 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.experiments.baselines import DELTA, EPSILON, SYSTEMS, Rate
-from rewardfree.experiments.instances import PAPER, REWARDS, TABULAR
+from rewardfree.experiments.instances import MEASURES, PAPER, REWARDS, TABULAR
+from rewardfree.report.gaps import Lines
+from rewardfree.report.gaps import lines as lines_of
 from rewardfree.report.labels import label
 from rewardfree.report.panels import panels_figure
 from rewardfree.report.style import curve_styles
@@ -25,6 +27,8 @@ FIGURES = {
         "rf-express", "uniform",
     ),
 }  # fmt: skip
+#: What a page says that systems plan with: every one has its own, as in the table of systems.
+OWN = "each system's own planner"
 DIMENSION = 2
 #: As many worlds fit beside each other on a page of text.
 ACROSS = 4
@@ -81,6 +85,20 @@ class Found:
 
     def _last(self, world: str, system: str) -> list[dict[str, Any]]:
         return max(self._records[world, system].items())[1]
+
+
+def as_lines(records: Iterable[dict[str, Any]], references: Iterable[dict[str, Any]]) -> Lines:
+    """The same as the curves of a page, means over rewards, with what needs no data."""
+    runs = (
+        (each["world"], "", each["system"], each["seed"], OWN, *(each[axis] for axis in AXES), *_gaps(each))
+        for each in records
+    )
+    levels = (
+        (each["world"], "", "no data", 0, policy, 0, 0, 0, *_gaps(gaps))
+        for each in references
+        for policy, gaps in each["levels"].items()
+    )
+    return lines_of([*runs, *levels])
 
 
 def beside(worlds: Sequence[str]) -> Iterator[list[str]]:
@@ -213,9 +231,10 @@ def exponents_table(found: Found, worlds: Sequence[str]) -> list[str]:
     """How fast gaps fall with episodes, fitted over all sizes, beside what Table 1 promises in the end."""
     lines = [
         "x of gap ~ episodes^-x, fitted over all sizes ± its error (jackknife over runs) / by Table 1, in",
-        "brackets where it has no such row or its assumption does not hold; - where nothing is promised. An",
-        "episode more for every step, or H queries, are a kept sample more of each: fitted against those. Of",
-        "jin only episodes of its second phase count. On 100 x 100 visits are too few for any tabular rate.",
+        "brackets where it has no such row or its assumption does not hold; - where nothing is promised, or",
+        "a gap vanishes, and no error where it does without one of the runs. An episode more for every step,",
+        "or H queries, are a kept sample more of each: fitted against those. Of jin only episodes of its",
+        "second phase count. On 100 x 100 visits are too few for any tabular rate.",
     ]
 
     def cell(world: str, system: str) -> str:
@@ -252,6 +271,10 @@ def _rows(worlds: Sequence[str], cell: Any, width: int = 17) -> list[str]:
             for system in SYSTEMS
         ]
     return lines
+
+
+def _gaps(record: Mapping[str, Any]) -> list[float]:
+    return [float(np.mean(record[measure])) for measure in MEASURES]
 
 
 def _with_error(mean: float, error: float, digits: int = 3) -> str:

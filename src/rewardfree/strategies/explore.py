@@ -110,13 +110,16 @@ def _journey(
         )
     if isinstance(strategy, type) or not callable(getattr(strategy, "travel", None)):
         raise ValueError(f"strategy must be one for continuous worlds, such as Scout(), got {strategy!r}")
-    if not isinstance(strategy, Scout) and getattr(strategy, "ties", "lowest") != "lowest":
-        raise ValueError('ties="random" is for finite worlds: sigma of real states has no ties to speak of')
+    generative = bool(getattr(strategy, "generative", False))
+    if generative and getattr(strategy, "ties", "lowest") != "lowest":
+        raise ValueError(
+            f'ties="random" of {type(strategy).__name__} is for finite worlds: leave ties= out, '
+            "sigma of candidates on real states has no ties to speak of"
+        )
     check_model(strategy, model)
     maker = designer(strategy)
     if maker is not None and maker.needs_box(model):
         feature_bounds(world.spaces)  # say so before the first step
-    generative = bool(getattr(strategy, "generative", False))
     limits = Limits.of(model, seconds, max_sigma, generative, **sizes)
     seed = count(seed, "seed", at_least=0)
     if resume is not None:

@@ -18,6 +18,7 @@ from rewardfree.strategies.limits import Clock, Limits
 from rewardfree.strategies.log import Log
 from rewardfree.strategies.round import open_ends
 from rewardfree.streams import stream
+from rewardfree.ties import argmax_tied
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Box
 from rewardfree.worlds.world import World, check_declared
@@ -111,6 +112,12 @@ class Journey:
     def random_action(self) -> Any:
         """Any action, drawn for the next step."""
         return self.drawn_action(self.rng("action", len(self.log.rows)))
+
+    def largest(self, values: Any) -> int:
+        """The index of the largest value; of ties as the strategy says, a random one drawn for this step."""
+        drawn = getattr(self.strategy, "ties", "lowest") == "random"
+        uniform = self.rng("ties", len(self.log.rows)).random(()) if drawn else None
+        return int(argmax_tied(np.asarray(values), uniform))
 
     def drawn_action(self, rng: np.random.Generator) -> Any:
         """Any action."""

@@ -36,9 +36,12 @@ class Partitioned(OptimisticEpisodes):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_drop(self.drop)
-        word = self.alpha if isinstance(self.alpha, str) else None  # an array is not comparable to one
-        if word != "kernel":
-            object.__setattr__(self, "alpha", None if word == "never" else check_alpha(self.alpha))
+        if not isinstance(self.alpha, str):
+            object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        elif self.alpha == "never":
+            object.__setattr__(self, "alpha", None)
+        elif self.alpha != "kernel":
+            raise ValueError(f'alpha must be a number, "kernel", or "never" (None), got "{self.alpha}"')
 
     def exponent(self, model: Model) -> float | None:
         """alpha for this model; None: never split."""

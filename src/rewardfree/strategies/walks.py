@@ -13,7 +13,6 @@ from rewardfree.dynamics.observed import Recursion
 from rewardfree.strategies.error_bounds import largest_errors
 from rewardfree.strategies.journey import Journey
 from rewardfree.strategies.knowledge import Tracked
-from rewardfree.ties import argmax_tied
 
 
 def random_walk(journey: Journey) -> None:
@@ -34,10 +33,10 @@ def greedy_walk(journey: Journey, empty: str) -> None:
             return journey.random_action()
         observed = tracked.observed()
         if empty == "zero" and observed.count(h) == 0:
-            return observed.actions[0]
+            return observed.actions[journey.largest(np.zeros(len(observed.actions)))]
         states, actions = observed.spaces.every_pair(state[None], observed.actions)
         sigma = observed.designs[observed.step(h)].std(observed.points(states, actions))
-        return observed.actions[int(argmax_tied(sigma))]
+        return observed.actions[journey.largest(sigma)]
 
     while True:
         journey.know_sigma(tracked.largest_sigma)
@@ -146,6 +145,6 @@ def _chooser(journey: Journey, known: _Lazy, target: int) -> Callable[[Any, int]
         if not known.ready():
             return journey.random_action()
         q, actions = known.q(target, h, state)
-        return actions[int(argmax_tied(np.asarray(q)))]
+        return actions[journey.largest(q)]
 
     return choose

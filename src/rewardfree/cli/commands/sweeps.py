@@ -121,12 +121,15 @@ def figures(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or a reproduction wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(help="The folder of a sweep, or of the paper's figure1, betas or repeats.")
+    ],
     out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
 ) -> None:
     """Write one page that shows a folder of results: curves with switches, tables, claims, and maps of runs.
 
-    It needs no network, and works from disk. A reproduction ends with it.
+    It needs no network, and works from disk. The reproductions figure1, betas, repeats and
+    baselines end with it.
 
     Example: `rewardfree report out/reproduce/figure1`
     """
