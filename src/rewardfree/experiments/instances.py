@@ -94,15 +94,6 @@ def references(name: str) -> dict[str, Any]:
     instance = instance_named(name)
     world = instance.world
     found = [rf.describe(world, reward) for reward in instance.rewards]
-    mean = {
-        "optimal": [each.optimal for each in found],
-        "myopic": [each.myopic.start for each in found],
-        "random": [each.random.start for each in found],
-        "row_distance": [found[0].row_distance],
-        "next_states": [found[0].next_states],
-        "reachable": [found[0].reachable],
-    }
-    means = {key: float(np.mean(values)) for key, values in mean.items()}
     levels = {
         policy: {
             measure: [float(getattr(getattr(each, policy), measure)) for each in found]
@@ -110,4 +101,12 @@ def references(name: str) -> dict[str, Any]:
         }
         for policy in ("myopic", "random")
     }
+    mean = {
+        "optimal": [each.optimal for each in found],
+        **{policy: gaps["start"] for policy, gaps in levels.items()},
+        "row_distance": [found[0].row_distance],
+        "next_states": [found[0].next_states],
+        "reachable": [found[0].reachable],
+    }
+    means = {key: float(np.mean(values)) for key, values in mean.items()}
     return {"world": name, "about": instance.about, **means, "levels": levels}
