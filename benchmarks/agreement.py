@@ -53,7 +53,7 @@ def main() -> None:
 def _ours(world, reward, model, strategy, beta, options):
     planners = {"": rf.Optimistic(beta)}
     seeds, checkpoints = range(options.runs), options.checkpoints
-    curves = rf.learning_curves(
+    curves = rf.experiments.learning_curves(
         world, model, strategy, reward, planners, samples_per_step=checkpoints, seeds=seeds
     )
     return curves[""].start
@@ -66,7 +66,7 @@ def _theirs(world, reward, kernel, ridge, algorithm, beta, options):
         task = plain.Task(world.P, plain.sklearn_kernel(kernel), ridge, 20, world.horizon, BETA)
         steps = world.horizon * (world.horizon + 1) // 2
         uniforms = np.random.default_rng([run, 1]).random((rounds, steps))
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             chosen, seen = plain.EXPLORERS[algorithm](task, rounds, uniforms)
             for i, n in enumerate(options.checkpoints):
                 gaps[run, i] = plain.gap(task, chosen[:, :n], seen[:, :n], reward, beta)

@@ -118,5 +118,5 @@ def _list(sizes) -> str:
 
 if __name__ == "__main__":
     sizes = (100, 200) if "--quick" in sys.argv else (250, 500, 1000, 2000, 4000)
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         show([*growth(sizes), *second_rewards()])

@@ -9,10 +9,10 @@ from table import Row, seconds
 
 
 def rows(quick: bool = False) -> list[Row]:
-    world, strategy = rf.garnet_world(), rf.MeanEmbedding(0.1)
+    world, strategy = rf.worlds.garnet_world(), rf.baselines.MeanEmbedding(0.1)
     episodes = 20 if quick else 640
     # A multiple is not taken for a delta kernel: the same numbers, by a lattice that grows with the samples.
-    kernels = {"counts": rf.Delta(), "lattice": 1.0 * rf.Delta()}
+    kernels = {"counts": rf.kernels.Delta(), "lattice": 1.0 * rf.kernels.Delta()}
     runs, took = {}, {}
     for name, kernel in kernels.items():
         model = rf.Model(kernel, ridge=1.0, pooled=True)

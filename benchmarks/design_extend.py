@@ -21,7 +21,7 @@ def row(n: int) -> Row:
     kernel, ridge = rf.Matern(nu=2.5, lengthscale=0.3), 0.1
     theirs = GaussianProcessRegressor(sk.Matern(length_scale=0.3, nu=2.5), alpha=ridge, optimizer=None)
     tracemalloc.start()
-    design = rf.Design(kernel, ridge=ridge)
+    design = rf.posterior.Design(kernel, ridge=ridge)
     for point in z[:n]:
         design.extend(point[None])
     peak = tracemalloc.get_traced_memory()[1]
@@ -33,7 +33,7 @@ def row(n: int) -> Row:
         for _ in range(16):
             design.extend(next(fresh)[None])
 
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         one_more = seconds(extend_by_many, repeats=3) / 16
         refit = seconds(lambda: theirs.fit(z[:n], np.zeros(n)))
     return Row(

@@ -82,7 +82,7 @@ def ours(world, reward, strategy, checkpoints) -> float:
     """Seconds for one run, as one of several side by side; the second time, when memory is there."""
     for _ in range(2):
         started = time.perf_counter()
-        rf.learning_curves(
+        rf.experiments.learning_curves(
             world, rf.Model(KERNEL, RIDGE), strategy, reward, PLANNERS,
             samples_per_step=checkpoints, seeds=range(BATCH), batch=BATCH, progress=False,
         )  # fmt: skip
@@ -94,7 +94,7 @@ def by_scikit_learn(world, reward, name, checkpoints) -> float:
     kernel = plain.sklearn_kernel(KERNEL)
     task = plain.Task(world.P, kernel, RIDGE, int(world.start.argmax()), world.horizon, BETA)
     uniforms = np.random.default_rng(0).random((checkpoints[-1], world.horizon * (world.horizon + 1) // 2))
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         started = time.perf_counter()
         chosen, seen = plain.EXPLORERS[name](task, checkpoints[-1], uniforms)
         for n in checkpoints:

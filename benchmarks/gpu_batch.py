@@ -71,7 +71,9 @@ def _parity() -> Row:
             for name in ("state", "action", "next_state")
         )
         gaps = [
-            rf.learning_curves(world, model, strategy, reward, planners, device=device, **options)[""].max
+            rf.experiments.learning_curves(
+                world, model, strategy, reward, planners, device=device, **options
+            )[""].max
             for device in ("cpu", "cuda")
         ]
         apart = max(apart, float(np.abs(gaps[0] - gaps[1]).max()))
@@ -94,7 +96,9 @@ def _figure_1(torch, quick) -> list[Row]:
             def all_kernels(strategy=strategy):
                 for kernel, ridge, world, reward in worlds:
                     options = {"samples_per_step": checkpoints, "seeds": range(runs), "device": "cuda"}
-                    rf.learning_curves(world, rf.Model(kernel, ridge), strategy, reward, planners, **options)
+                    rf.experiments.learning_curves(
+                        world, rf.Model(kernel, ridge), strategy, reward, planners, **options
+                    )
 
             times.setdefault(name, []).append(timed(torch, all_kernels))
     best = {name: min(each) for name, each in times.items()}

@@ -15,10 +15,10 @@ def append_and_predict(n: int, candidates) -> float:
     """Seconds for n appends, each followed by a mean and a standard deviation over all candidates."""
     indices = np.random.default_rng(0).integers(0, len(candidates), n)
     targets = np.random.default_rng(1).standard_normal((1, n))
-    lattice = rf.Lattice(rf.Matern(nu=1.5, lengthscale=0.1), candidates, ridge=0.5, capacity=n)
+    lattice = rf.posterior.Lattice(rf.Matern(nu=1.5, lengthscale=0.1), candidates, ridge=0.5, capacity=n)
     lattice.mean(targets[:, :0])
     started = time.perf_counter()
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         for i in range(n):
             lattice.append([0], indices[i : i + 1])
             lattice.mean(targets[:, : i + 1])

@@ -34,7 +34,7 @@ def rows(quick: bool = False) -> list[Row]:
     side_by_side = seconds(lambda: setting.explore(world, range(8)), repeats=1) / 8
     bandwidth = copy_bandwidth()
     task = plain.Task(world.P, plain.sklearn_kernel(KERNEL), RIDGE, setting.start, setting.horizon, BETA)
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         started = time.perf_counter()
         chosen, seen = plain.online(task, setting.rounds, setting.uniforms())
         slow = time.perf_counter() - started

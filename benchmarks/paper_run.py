@@ -19,9 +19,9 @@ MODEL = rf.Model(KERNEL, RIDGE)
 PLANNER = {"optimistic": rf.Optimistic(BETA)}
 
 
-def curves(world, reward, strategy, checkpoints, seeds, **options) -> rf.Curve:
+def curves(world, reward, strategy, checkpoints, seeds, **options) -> rf.experiments.Curve:
     options = {"samples_per_step": checkpoints, "seeds": seeds, **options}
-    return rf.learning_curves(world, MODEL, strategy, reward, PLANNER, **options)["optimistic"]
+    return rf.experiments.learning_curves(world, MODEL, strategy, reward, PLANNER, **options)["optimistic"]
 
 
 def by_scikit_learn(world, reward, checkpoints) -> float:
@@ -30,7 +30,7 @@ def by_scikit_learn(world, reward, checkpoints) -> float:
         world.P, plain.sklearn_kernel(KERNEL), RIDGE, int(world.start.argmax()), world.horizon, BETA
     )
     uniforms = np.random.default_rng(0).random((checkpoints[-1], world.horizon * (world.horizon + 1) // 2))
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         started = time.perf_counter()
         chosen, seen = plain.online(task, checkpoints[-1], uniforms)
         for n in checkpoints:

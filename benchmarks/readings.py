@@ -27,7 +27,7 @@ def main() -> None:
         ridge = PUBLISHED.ridge(kernel)
         world, reward = rf.rkhs_world(kernel, ridge, states=options.side, actions=options.side)
         for reading, strategy in READINGS.items():
-            gaps = rf.learning_curves(
+            gaps = rf.experiments.learning_curves(
                 world,
                 rf.Model(kernel, ridge),
                 strategy,

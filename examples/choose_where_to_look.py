@@ -10,7 +10,7 @@ settings = np.stack(np.meshgrid(dial, dial, indexing="ij"), axis=-1).reshape(-1,
 model = rf.Model(rf.Matern(nu=2.5, lengthscale=0.1), ridge=0.05)
 
 plan = rf.query_plan(model, settings, n=120)
-path = rf.uncertainty_path(model, settings, plan)
+path = rf.strategies.uncertainty_path(model, settings, plan)
 for n in (0, 30, 60, 120):
     print(f"after {n:3d} experiments: largest uncertainty {path.largest[n]:.3f}")
 

@@ -13,14 +13,14 @@ from scipy.stats import multivariate_normal
 
 import rewardfree as rf
 from rewardfree import autokernel
-from rewardfree.autokernel import _Likelihood, leave_one_out
+from rewardfree.kernels.fitting.autokernel import _Likelihood, leave_one_out
 
 FAMILIES = [math.inf, 2.5, 1.5]
 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
@@ -39,7 +39,7 @@ def draw(lengthscales, ridge, n, c=3, nu=2.5, seed=0):
 
 def stationary(kernel):
     """The part of family + w^2 (1 + x.x') that has lengthscales."""
-    assert isinstance(kernel, rf.Sum)
+    assert isinstance(kernel, rf.kernels.Sum)
     return kernel.left
 
 
@@ -130,7 +130,7 @@ def test_leave_one_out_is_that_of_refits(kernel):
     expected = np.empty_like(y)
     for i in range(15):
         rest = np.delete(np.arange(15), i)
-        design = rf.Design(kernel, ridge=0.1)
+        design = rf.posterior.Design(kernel, ridge=0.1)
         design.extend(x[rest])
         expected[i] = y[i] - design.mean(y[rest], x[i : i + 1])[0]
     np.testing.assert_allclose(leave_one_out(matrix, y), expected, rtol=0, atol=1e-10)

@@ -217,7 +217,7 @@ def test_the_sweeps_of_the_examples_can_be_run(file):
 
 
 def test_instances_are_told_a_model_that_suits_them():
-    assert isinstance(instance_named("garnet").model.kernel, rf.Delta)
+    assert isinstance(instance_named("garnet").model.kernel, rf.kernels.Delta)
     assert instance_named("paper-matern-1.5").model.kernel == PAPER["paper-matern-1.5"]
     for name in TABULAR:
         instance = instance_named(name)

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rewardfree.kernelfit import candidates, fitted_model, next_state_features
+from rewardfree.objectives import OBJECTIVES
 
 import reference
 import reference_runs
 import rewardfree as rf
 from reference_runs import recorded, small_world
-from rewardfree.autokernel import Fit
-from rewardfree.dynamics import Curiosity
+from rewardfree.dynamics import ExplorationValue
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.coverage import errors_of_run
-from rewardfree.kernelfit import candidates, fitted_model, next_state_features
-from rewardfree.objectives import OBJECTIVES
-from rewardfree.regressions import Regressions
-from rewardfree.strategies.arena import Arena
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.kernels.fitting.autokernel import Fit
+from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.worlds.instances import suite_names
+from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces
-from rewardfree.worlds.suite import suite_names
 
 CLOSE = {"rtol": 0, "atol": 1e-9}
 S, A, H = 8, 5, 4
@@ -94,7 +94,7 @@ def textbook(data, reward, planner, model, horizon=None, discount=1.0):
         q = np.clip(rewards[h] + (discount * mean + bonus).reshape(s, a), *ends)
         values[h] = q.max(axis=1)
         actions[h] = (q >= (values[h] - 1e-12 * np.abs(values[h]))[:, None]).argmax(axis=1)
-    return rf.Plan(data.grid, horizon, planner, actions, values[:horizon])
+    return rf.planning.FinitePlan(data.grid, horizon, planner, actions, values[:horizon])
 
 
 class TimedRun(reference_runs.Run):
@@ -197,7 +197,7 @@ def test_a_bonus_is_at_most_the_range_of_what_can_be_paid():
 
 def filled(model, *runs, **options):
     """The one regression of each of some runs."""
-    own = Regressions(model, runs[0].grid, H, runs=len(runs), capacity=len(runs[0]), **options)
+    own = FiniteEstimate(model, runs[0].grid, H, runs=len(runs), capacity=len(runs[0]), **options)
     z = [run.points(np.arange(len(run)), model.timed) for run in runs]
     own.load([z], [[run.next_state for run in runs]])
     return own
@@ -281,7 +281,7 @@ def test_curiosity_is_clipped_to_what_can_be_gained(objective):
     clipped = np.zeros(2)
     for rounds, seed, centred in ((1, 3, False), (1, 3, True), (2, 8, True), (2, 6, True)):
         about = (a_world(), model(rf.SquaredExponential(0.8), 1e-3, centred=centred), rf.Scout(objective))
-        arena = Arena(*about, [seed], rounds)
+        arena = RunBatch(*about, [seed], rounds)
         assert list(arena.play())[-1] == 1.0
         tables, now = scout_tables(textbook_run(*about, rounds, seed))
         for h, found in arena.curiosity(OBJECTIVES[objective]).items():
@@ -304,7 +304,7 @@ def test_runs_of_scout_are_their_own_and_begin_as_shorter_ones(each):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("each", [model(rf.Matern(1.5, 0.2), 0.1), auto()], ids=["fixed", "auto"])
 def test_scout_finds_the_end_of_a_corridor_where_chance_does_not(each, objective):
-    world, reward = rf.corridor_world(states=20, actions=8, horizon=8)
+    world, reward = rf.worlds.corridor_world(states=20, actions=8, horizon=8)
 
     def lost(strategy):
         runs = rf.explore_many(world, each, strategy, seeds=range(4), episodes=15)
@@ -321,7 +321,7 @@ def test_on_real_states_a_gain_of_curiosity_is_its_objectives(objective):
     (state, action), at = rng.uniform(-1.0, 1.0, (2, 30, 1)), rng.uniform(-1.0, 1.0, (2, 9, 1))
     seen = (state, action, 0.9 * state + 0.3 * action, np.zeros(30, bool))
     spaces = Spaces(rf.Box.of(x=(-1.0, 1.0)), rf.Box.of(push=(-1.0, 1.0)))
-    found = Curiosity(spaces, model(rf.Matern(2.5, 0.5), 0.02), *seen, worth=OBJECTIVES[objective])
+    found = ExplorationValue(spaces, model(rf.Matern(2.5, 0.5), 0.02), *seen, worth=OBJECTIVES[objective])
     expected = GAINS[objective](found.sigma(*at), 0.02)
     assert expected.min() > 0.0
     np.testing.assert_allclose(found.gain(*at), expected, rtol=1e-12)
@@ -393,7 +393,7 @@ def test_only_laws_that_change_make_steps_matter():
     """The lengthscale of h is long where one law serves every step."""
 
     def of_steps(drift):
-        world = rf.tide_world(states=12, actions=5, horizon=6, stride=0.2, drift=drift)
+        world = rf.worlds.tide_world(states=12, actions=5, horizon=6, stride=0.2, drift=drift)
         data = rf.explore(world, auto(timed=True), rf.Uniform(), episodes=30)
         known = (candidates(data.model, data.grid, 6), data.points(slice(None), timed=True))
         return fitted_model(data.model, *known, data.grid.states, data.next_state).kernel.lengthscale[0]
@@ -425,7 +425,7 @@ def test_kernels_are_found_when_data_doubled_and_again_for_a_plan(fits):
     data = rf.explore(a_world(), auto(), rf.Online(0.1), transitions=6 * H)
     rf.plan(data, REWARD)
     rf.plan(data, REWARD, rf.Mean())
-    rf.plan_runs([data, data.first(transitions=H)], [REWARD, 1.0 - REWARD])
+    rf.planning.plan_runs([data, data.first(transitions=H)], [REWARD, 1.0 - REWARD])
     assert fits[5:] == [(16, 300), (60, 600), (24, 600), (60, 600), (10, 600)]
 
 
@@ -444,7 +444,7 @@ def test_with_no_model_kernel_and_ridge_come_from_the_data(each_step, tmp_path):
     assert found.ridge != 0.1
     for run in (data, again):
         assert_same_plan(rf.plan(run, BY_STEP), textbook(data, BY_STEP, MEAN, found), atol=1e-6)
-    arena, early = Arena(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
+    arena, early = RunBatch(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
     assert list(arena.play())[-1] == 1.0
     known = fitted_model(data.model, known, z[early], data.grid.states, data.next_state[early])
     assert arena.regressions.ridge == pytest.approx(known.ridge) != 0.1
@@ -460,7 +460,7 @@ def first_guess(world, **options):
 def test_every_strategy_explores_with_a_first_guess_and_then_with_a_kernel_from_its_data(strategy, fits):
     """Found after four rounds, here as 0.7 in units of each coordinate's deviation, with a ridge of 0.2."""
     world, values = a_world(True), RNG.random(S)
-    arena = Arena(world, auto(timed=True), strategy, [1], 6)
+    arena = RunBatch(world, auto(timed=True), strategy, [1], 6)
     assert list(arena.play())[-1] == 1.0
     (data,), own = arena.data(), arena.settled()
     run = textbook_run(world, first_guess(world, timed=True), strategy, 4, 1)
@@ -509,13 +509,15 @@ REFUSED = {
     "clip must be": [lambda: rf.Mean(clip="none"), lambda: rf.Optimistic(1.0, clip=None)],
     "timed must be True or False, got 1": [lambda: model(timed=1)],
     "timed=True .* needs pooled=True": [lambda: model(pooled=False, timed=True)],
-    "timed=True is for finite worlds": [lambda: rf.explore(Enumerated(a_world()), auto(timed=True), steps=5)],
+    "timed=True is for finite worlds": [
+        lambda: rf.explore(LabelledWorld(a_world()), auto(timed=True), steps=5)
+    ],
     "at most the 4 steps of these data, got 5": [
         lambda: rf.plan(explored(TIMED), REWARD, horizon=H + 1),
         lambda: rf.plan(explored(model()), REWARD, rf.Mean(), TIMED, H + 1),
     ],
     "objective must be one of": [lambda: rf.Scout("entropy"), lambda: rf.Scout(1), lambda: rf.Scout("")],
-    "one at a time": [lambda: Arena(a_world(), auto(), rf.Scout(), [0, 1], 3)],
+    "one at a time": [lambda: RunBatch(a_world(), auto(), rf.Scout(), [0, 1], 3)],
     "give exactly one budget": [lambda: rf.explore(a_world())],
 }
 
@@ -540,10 +542,10 @@ SHARP = {
 
 def small_instance(name):
     if name in SHARP:
-        return rf.sharpened_world(SHARP[name], start=0, coarse=4, **SMALL)
+        return rf.worlds.sharpened_world(SHARP[name], start=0, coarse=4, **SMALL)
     options = {"side": 4, "moves": 2, "stride": 0.4, "door": 0.5} if name == "rooms" else SMALL
     world = getattr(rf, f"{name}_world")(**options)
-    return world if name == "corridor" else (world, rf.bumps(world, 1, low=0.5, width=0.2, seed=1)[0])
+    return world if name == "corridor" else (world, rf.worlds.bumps(world, 1, low=0.5, width=0.2, seed=1)[0])
 
 
 def exhaustive(world, model, times=20):
@@ -561,7 +563,7 @@ def exhaustive(world, model, times=20):
 def test_on_small_hard_worlds_exhaustive_data_are_enough_for_every_planner(name):
     world, reward = small_instance(name)
     optimal = rf.optimal_value(world, reward)
-    data = exhaustive(world, model(rf.Delta(), 1e-6, pooled=world.stationary, centred=True))
+    data = exhaustive(world, model(rf.kernels.Delta(), 1e-6, pooled=world.stationary, centred=True))
     bonus = [make(1.0, clip=clip) for make in BOTH for clip in ("paper", "range")]
     for planner in (None, rf.Mean(), *bonus):
         found = rf.plan(data, reward, planner)
@@ -587,7 +589,7 @@ def test_many_coordinates_of_a_state_cost_no_more_than_few():
 
 
 def test_errors_of_a_timed_model_are_not_measured():
-    world, reward = rf.corridor_world(states=5, actions=4, horizon=2)
+    world, reward = rf.worlds.corridor_world(states=5, actions=4, horizon=2)
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, timed=True)
     with pytest.raises(ValueError, match="timed"):
         errors_of_run(world, reward, model, rf.Uniform(), 3)
@@ -595,17 +597,17 @@ def test_errors_of_a_timed_model_are_not_measured():
 
 def test_one_design_of_many_runs_keeps_no_law_for_each():
     runs = rf.explore_many(a_world(), model(), rf.Generative(), transitions=12, seeds=range(5))
-    together = rf.plan_runs(runs, [REWARD], MEAN)
+    together = rf.planning.plan_runs(runs, [REWARD], MEAN)
     for run, (plan,) in zip(runs, together, strict=True):
         assert_same_plan(plan, textbook(run, REWARD, MEAN, model()))
-    shared = Regressions(model(), a_world().grid, H, runs=5, capacity=4, same_runs=True)
+    shared = FiniteEstimate(model(), a_world().grid, H, runs=5, capacity=4, same_runs=True)
     assert shared._laws == []
 
 
 def test_single_precision_gets_a_ridge_that_it_can_bear():
-    world = rf.rooms_world(side=6, moves=3, horizon=4, noise=1e-3)
+    world = rf.worlds.rooms_world(side=6, moves=3, horizon=4, noise=1e-3)
     data = rf.explore(world, steps=120, dtype=np.float32)
-    plan = rf.plan(data, rf.bumps(world, 1)[0], dtype=np.float32)
+    plan = rf.plan(data, rf.worlds.bumps(world, 1)[0], dtype=np.float32)
     assert np.isfinite(plan.values).all()
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import rewardfree as rf
 from rewardfree.budget import UNITS, Budget
 
-PER_STEP = rf.Model(rf.Delta(), ridge=1.0)
-POOLED = rf.Model(rf.Delta(), ridge=1.0, pooled=True)
+PER_STEP = rf.Model(rf.kernels.Delta(), ridge=1.0)
+POOLED = rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=True)
 OWN = {"samples_per_step": PER_STEP, "transitions": POOLED}
 
 

@@ -100,7 +100,7 @@ def the_plan():
     points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     model = rf.Model(rf.SquaredExponential(0.3), ridge=0.05)
     plan = rf.query_plan(model, points, 12)
-    return plan, points[plan], rf.uncertainty_path(model, points, plan).at_query
+    return plan, points[plan], rf.strategies.uncertainty_path(model, points, plan).at_query
 
 
 def asked(form):
@@ -137,7 +137,7 @@ def test_query_plan_prints_the_librarys_plan(form, within):
         ("se", rf.SquaredExponential(0.4)),
         ("ntk", rf.NeuralTangent(3)),
         ("linear", rf.Linear(0.4, bias=1.0)),
-        ("delta", rf.Delta()),
+        ("delta", rf.kernels.Delta()),
     ],
 )
 def test_every_kernel_has_a_name(name, kernel):

@@ -9,14 +9,14 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
+from rewardfree.dynamics.fitting import targets_of
 
 import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.cli import journeys, main
 from rewardfree.cli import pictures as pictures_module
-from rewardfree.data.record import COLUMNS
-from rewardfree.diagnostics import CELLS, Diagnosis, diagnose
-from rewardfree.dynamics.fitting import targets_of
+from rewardfree.data.run_data import COLUMNS
+from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
 from rewardfree.report.experience import experience_figure, plan_figure
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
@@ -50,7 +50,7 @@ class Wheel(rf.World):
 @pytest.fixture(autouse=True)
 def _one_thread(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
@@ -533,7 +533,7 @@ def test_ends_and_infinite_bounds_are_told():
 def test_labels_and_too_few_transitions_are_refused():
     with pytest.raises(ValueError, match="at least three transitions are needed, got 2"):
         diagnose(pendulum().first(transitions=2))
-    world = rf.worlds.Enumerated(small_world())
+    world = rf.worlds.LabelledWorld(small_world())
     model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
     with pytest.raises(ValueError, match="labels have no state change"):
         diagnose(rf.explore(world, model, rf.Uniform(), steps=12, progress=False))

@@ -16,7 +16,7 @@ def small_world(seed=0):
     return rf.rkhs_world(KERNEL, 0.2, states=6, actions=5, horizon=4, coarse=3, seed=seed)
 
 
-@pytest.mark.parametrize("kernel", [KERNEL, rf.Delta()], ids=repr)
+@pytest.mark.parametrize("kernel", [KERNEL, rf.kernels.Delta()], ids=repr)
 @pytest.mark.parametrize("strategy", [rf.Generative(), rf.Online(0.1), rf.GreedyMaxVariance()])
 def test_errors_are_those_of_the_plan(strategy, kernel):
     world, reward = small_world()

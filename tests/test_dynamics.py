@@ -8,20 +8,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rewardfree.dynamics.fitting import fitted_to, targets_of
 from sklearn.kernel_ridge import KernelRidge
 
 import reference
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.dynamics import Curiosity, Dynamics, GivenEndings, Mesh, SeenEndings, Transport, trusted_box
+from rewardfree.dynamics import (
+    Dynamics,
+    ExplorationValue,
+    GivenTermination,
+    Mesh,
+    MeshDynamics,
+    ObservedTermination,
+    trusted_box,
+)
 from rewardfree.dynamics import curiosity as curiosity_module
 from rewardfree.dynamics import extent as extent_module
 from rewardfree.dynamics import transport as transport_module
-from rewardfree.dynamics.fitting import fitted_to, targets_of
-from rewardfree.dynamics.observed import Observed, Recursion
+from rewardfree.estimates.sampled import Recursion, SampledEstimate
 from rewardfree.posterior import products
 from rewardfree.posterior.products import weighted
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces
 
 KERNELS = [
@@ -33,7 +41,7 @@ KERNELS = [
     rf.Matern(0.8, 0.5),
     rf.Linear((0.5, 2.0), bias=0.3),
     rf.NeuralTangent(depth=2, bias=0.1),
-    rf.Delta(),
+    rf.kernels.Delta(),
     0.7 * rf.Matern(2.5, 0.3) + 2.0 * rf.Linear(bias=1.0),
     rf.Matern(1.5, 0.4) * rf.Linear(bias=1.0),
 ]
@@ -104,7 +112,7 @@ def test_products_at_no_points_are_empty(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_weights_are_the_solution(kernel, columns):
     z, y = points(20), np.random.default_rng(1).standard_normal((20, columns))
-    design = rf.Design(kernel, ridge=0.1)
+    design = rf.posterior.Design(kernel, ridge=0.1)
     design.extend(z[:7])
     design.extend(z[7:])
     weights = design.weights(y)
@@ -116,10 +124,10 @@ def test_weights_are_the_solution(kernel, columns):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_greedy_choices_are_the_query_plan(kernel):
     candidates = points(60)
-    chosen, sigma = rf.Design(kernel, ridge=0.2).greedy(candidates, 15)
+    chosen, sigma = rf.posterior.Design(kernel, ridge=0.2).greedy(candidates, 15)
     model = rf.Model(kernel, ridge=0.2)
     np.testing.assert_array_equal(chosen, rf.query_plan(model, candidates, 15))
-    path = rf.uncertainty_path(model, candidates, chosen)
+    path = rf.strategies.uncertainty_path(model, candidates, chosen)
     np.testing.assert_allclose(sigma, path.at_query, rtol=0, atol=1e-10)
     np.testing.assert_allclose(sigma, path.largest[:-1], rtol=1e-11, atol=1e-11)
 
@@ -127,7 +135,7 @@ def test_greedy_choices_are_the_query_plan(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_greedy_choices_after_data_are_those_of_refits(kernel):
     seen, candidates, ridge = points(12, 3), points(40), 0.05
-    design = rf.Design(kernel, ridge=ridge)
+    design = rf.posterior.Design(kernel, ridge=ridge)
     design.extend(seen)
     chosen, sigma = design.greedy(candidates, 6)
     for index, found in zip(chosen, sigma, strict=True):
@@ -139,14 +147,14 @@ def test_greedy_choices_after_data_are_those_of_refits(kernel):
 
 
 def test_greedy_ties_go_to_the_lowest_index():
-    chosen, _ = rf.Design(rf.Delta(), ridge=0.1).greedy(points(5), 7)
+    chosen, _ = rf.posterior.Design(rf.kernels.Delta(), ridge=0.1).greedy(points(5), 7)
     np.testing.assert_array_equal(chosen, [0, 1, 2, 3, 4, 0, 1])
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**31), st.integers(0, 6), st.integers(1, 12))
 def test_greedy_sigma_never_rises(seed, known, queries):
-    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.01)
+    design = rf.posterior.Design(rf.Matern(1.5, 0.3), ridge=0.01)
     design.extend(points(known, seed % 1000 + 1))
     _, sigma = design.greedy(points(20, seed), queries)
     assert (np.diff(sigma) <= 1e-12).all()
@@ -408,30 +416,30 @@ def test_a_state_ends_as_the_nearest_seen_did():
     asked = rng.uniform((0.0, 0.0), (10.0, 1.0), (60, 2))
     spread = following.std(axis=0)
     nearest = [np.argmin((((state - following) / spread) ** 2).sum(axis=1)) for state in asked]
-    np.testing.assert_array_equal(SeenEndings(space, following, ended)(asked), ended[nearest])
+    np.testing.assert_array_equal(ObservedTermination(space, following, ended)(asked), ended[nearest])
 
 
 def test_the_nearest_angle_may_lie_across_the_seam():
     space = rf.Box.of(theta="angle")
-    is_end = SeenEndings(space, np.array([[3.1], [0.0], [-1.5]]), np.array([True, False, False]))
+    is_end = ObservedTermination(space, np.array([[3.1], [0.0], [-1.5]]), np.array([True, False, False]))
     np.testing.assert_array_equal(is_end(np.array([[-3.1], [0.2], [-1.0]])), [True, False, False])
 
 
 def test_where_nothing_ended_nothing_ends():
-    is_end = SeenEndings(rf.Box.of(x=(0.0, 1.0)), np.array([[0.1], [0.5]]), np.array([False, False]))
+    is_end = ObservedTermination(rf.Box.of(x=(0.0, 1.0)), np.array([[0.1], [0.5]]), np.array([False, False]))
     np.testing.assert_array_equal(is_end(np.array([[0.2], [7.0]])), [False, False])
 
 
 def test_given_ends_see_wrapped_states_and_are_checked():
     space = rf.Box.of(theta="angle")
-    is_end = GivenEndings(space, lambda state: np.where(state[:, 0] > 3.0, 1, 0))
+    is_end = GivenTermination(space, lambda state: np.where(state[:, 0] > 3.0, 1, 0))
     found = is_end(np.array([[3.1], [3.2], [3.1 + 2.0 * math.pi]]))
     assert found.dtype == bool
     np.testing.assert_array_equal(found, [True, False, True])
     with pytest.raises(
         ValueError, match=r"terminated\(state\) must return \(3,\) for 3 states, got \(3, 1\)"
     ):
-        GivenEndings(space, lambda state: state > 0)(np.zeros((3, 1)))
+        GivenTermination(space, lambda state: state > 0)(np.zeros((3, 1)))
 
 
 # --- transport ---
@@ -440,7 +448,7 @@ def test_given_ends_see_wrapped_states_and_are_checked():
 def transported(noisy=False, ended=nowhere, noise=0.0, n=60, side=7):
     learnt = Dynamics.learn(SPACES, MODEL, *swings(n, noise=noise))
     mesh = Mesh(np.array([-math.pi, -2.0]), np.array([math.pi, 2.0]), (side, side), SPACES.state.angular)
-    return Transport(SPACES, learnt, mesh, SPACES.action.candidates(3), ended, noisy)
+    return MeshDynamics(SPACES, learnt, mesh, SPACES.action.candidates(3), ended, noisy)
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -499,7 +507,7 @@ def test_draws_of_noise_have_the_variance_of_the_worlds_noise():
     following = state + 0.5 * action + 0.3 * rng.standard_normal((300, 1))
     learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), state, action, following)
     mesh = Mesh(np.array([-2.0]), np.array([2.0]), (21,), np.array([False]))
-    transport = Transport(spaces, learnt, mesh, spaces.action.candidates(5), nowhere, True)
+    transport = MeshDynamics(spaces, learnt, mesh, spaces.action.candidates(5), nowhere, True)
     square = (transport.noise(mesh.nodes) ** 2).mean()
     assert math.sqrt(square) == pytest.approx(0.3, rel=0.2)
 
@@ -537,7 +545,7 @@ def test_a_simulator_itself_can_be_transported():
             return swing(state, action)
 
     mesh = Mesh(np.array([-math.pi, -2.0]), np.array([math.pi, 2.0]), (7, 7), SPACES.state.angular)
-    transport = Transport(SPACES, Exact(), mesh, SPACES.action.candidates(3), nowhere, False)
+    transport = MeshDynamics(SPACES, Exact(), mesh, SPACES.action.candidates(3), nowhere, False)
     np.testing.assert_array_equal(transport.following, swing(*transport.pairs))
 
 
@@ -625,7 +633,7 @@ def test_a_box_round_met_states_has_the_mean_start_in_its_middle():
 def curious(model=MODEL, ended=False, n=60):
     state, action, following = swings(n)
     ends = (following[:, 1] > 1.2) if ended else np.zeros(n, bool)
-    return Curiosity(SPACES, model, state, action, following, ends)
+    return ExplorationValue(SPACES, model, state, action, following, ends)
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -690,7 +698,7 @@ def test_too_many_variables_for_a_mesh_are_refused():
     rng = np.random.default_rng(0)
     state, action = rng.uniform(-1.0, 1.0, (20, 5)), rng.integers(2, size=20)
     with pytest.raises(ValueError, match="takes up to 4 real state variables, got x0, x1, x2, x3, x4"):
-        Curiosity(spaces, MODEL, state, action, 0.5 * state, np.zeros(20, bool))
+        ExplorationValue(spaces, MODEL, state, action, 0.5 * state, np.zeros(20, bool))
 
 
 # --- values of what was observed ---
@@ -700,7 +708,7 @@ def observed_of(data, enumerated):
     """All kept steps of a finite run, in the regressions of a world of any states."""
     model = data.model
     fitted = fitted_to(enumerated.spaces, model, None, None, None)
-    observed = Observed(enumerated.spaces, fitted, data.horizon, np.arange(data.grid.shape[1]))
+    observed = SampledEstimate(enumerated.spaces, fitted, data.horizon, np.arange(data.grid.shape[1]))
     for h, rows in enumerate(data.designs()):
         if len(rows):
             columns = (data.state, data.action, data.next_state, data.terminated)
@@ -716,7 +724,7 @@ def test_values_are_those_of_the_lattice(strategy, pooled):
     data = rf.explore(world, model, strategy, steps=80)
     reward = np.random.default_rng(5).random((world.horizon, *world.grid.shape))
     plan = rf.plan(data, reward, rf.Mean())
-    observed = observed_of(data, Enumerated(world))
+    observed = observed_of(data, LabelledWorld(world))
     H, states = world.horizon, np.arange(len(world.states))
     recursion = Recursion(
         observed,
@@ -751,7 +759,7 @@ def test_values_with_a_bonus_and_a_discount_are_those_of_plain_loops(pooled):
         expected[h] = q
         value = q.max(axis=1)
     recursion = Recursion(
-        observed_of(data, Enumerated(world)),
+        observed_of(data, LabelledWorld(world)),
         H - 1,
         lambda sigma: beta * sigma,
         lambda togo: (0.0, float(togo)),
@@ -766,8 +774,8 @@ def test_nothing_follows_an_end_and_gained_rewards_are_regressed():
     world = small_world(irregular=True)
     model = rf.Model(rf.Matern(2.5, 0.4), ridge=0.2, pooled=True)
     data = rf.explore(world, model, rf.Uniform(), steps=40)
-    enumerated, Z = Enumerated(world), world.grid.points
-    observed = Observed(
+    enumerated, Z = LabelledWorld(world), world.grid.points
+    observed = SampledEstimate(
         enumerated.spaces, fitted_to(enumerated.spaces, model, None, None, None), 2, np.arange(5)
     )
     ended = data.next_state % 2 == 0
@@ -787,9 +795,9 @@ def test_nothing_follows_an_end_and_gained_rewards_are_regressed():
 def test_a_step_without_data_is_worth_nothing_or_the_prior(empty):
     world = small_world()
     model = rf.Model(rf.Matern(1.5, 0.4), ridge=0.1)
-    enumerated = Enumerated(world)
+    enumerated = LabelledWorld(world)
     fitted = fitted_to(enumerated.spaces, model, None, None, None)
-    observed = Observed(enumerated.spaces, fitted, world.horizon, np.arange(5))
+    observed = SampledEstimate(enumerated.spaces, fitted, world.horizon, np.arange(5))
     recursion = Recursion(observed, 3, lambda sigma: 0.5 * sigma, lambda togo: (0.0, 4.0), empty=empty)
     np.testing.assert_allclose(recursion.q(2, np.arange(6)), 0.0 if empty == "zero" else 0.5)
 
@@ -799,8 +807,8 @@ def test_transitions_one_by_one_or_all_at_once_are_the_same(pooled):
     world = small_world(irregular=True)
     model = rf.Model(rf.Matern(1.5, 0.4), ridge=0.1, pooled=pooled)
     data = rf.explore(world, model, rf.Uniform(), steps=40)
-    once = observed_of(data, Enumerated(world))
-    each = Observed(once.spaces, once.fitted, world.horizon, once.actions)
+    once = observed_of(data, LabelledWorld(world))
+    each = SampledEstimate(once.spaces, once.fitted, world.horizon, once.actions)
     order = np.concatenate(data.designs())
     bounds = {"bonus": lambda sigma: 0.1 * sigma, "bounds": lambda togo: (0.0, 4.0)}
     for i in order:
@@ -818,7 +826,7 @@ def test_states_need_not_be_labels():
     model = rf.Model(rf.Matern(2.5, 0.5), ridge=0.1, pooled=True)
     rng = np.random.default_rng(0)
     state, action, following = rng.random((20, 1)), rng.integers(2, size=20), rng.random((20, 1))
-    observed = Observed(spaces, fitted_to(spaces, model, None, None, None), 2, np.arange(2))
+    observed = SampledEstimate(spaces, fitted_to(spaces, model, None, None, None), 2, np.arange(2))
     observed.load(0, state, action, following, np.zeros(20, bool))
     recursion = Recursion(
         observed, 1, lambda sigma: 0.0 * sigma, lambda togo: (0.0, 2.0), lambda h, s, a: s[:, 0] * (a == 1)

@@ -168,7 +168,7 @@ def test_a_reproduction_on_a_device_has_a_name_and_a_command_of_its_own():
 @pytest.fixture
 def without_torch(monkeypatch):
     monkeypatch.delattr(posterior, "backend_torch", raising=False)
-    monkeypatch.setitem(sys.modules, "rewardfree.posterior.backend_torch", None)
+    monkeypatch.setitem(sys.modules, "rewardfree.posterior.engine.backend_torch", None)
     return 'device "cuda" needs torch, which is not installed: use device="cpu"'
 
 
@@ -462,7 +462,7 @@ def test_what_fails_beside_a_device_is_told(device, monkeypatch, tmp_path):
 
 
 def pictures(folder, number):
-    world, reward = rf.corridor_world(states=6, actions=4, horizon=2)
+    world, reward = rf.worlds.corridor_world(states=6, actions=4, horizon=2)
     axes = (world.states[:, 0], world.actions[:, 0])
     return [
         Picture(folder / f"{i}", partial(functions_figure, *axes, reward, world.law(0), f"No. {i}"), ["png"])
@@ -632,7 +632,7 @@ def test_a_sweep_of_ones_own_is_looked_into_and_says_how_it_was_made(tmp_path, i
 
 
 def test_no_map_is_made_of_a_square(tmp_path, in_process):
-    square = rf.rooms_world()
+    square = rf.worlds.rooms_world()
     assert square.states.shape[1] == 2
     units = [replace(each, world="square") for each in Sweep.of(TABLE).units if isinstance(each, Unit)]
     unit._making("square", False)._made.append((square, None))

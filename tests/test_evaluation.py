@@ -177,7 +177,7 @@ def test_the_greedy_policy_of_the_optimum_has_no_gap():
 def test_a_plan_is_a_policy():
     world = drawn(5, 4, 3)
     reward = rewards(world)
-    data = rf.explore(world, rf.Model(rf.Delta(), ridge=0.1), rf.Uniform(), episodes=10)
+    data = rf.explore(world, rf.Model(rf.kernels.Delta(), ridge=0.1), rf.Uniform(), episodes=10)
     plan = rf.plan(data, reward)
     np.testing.assert_array_equal(
         rf.policy_value(world, plan, reward), rf.policy_value(world, plan.actions, reward)
@@ -411,7 +411,7 @@ KERNELS = [
     rf.Matern(1.5, 0.2),
     rf.SquaredExponential(0.15),
     2.0 * rf.Matern(0.5, 0.5),
-    rf.NeuralTangent(1) + rf.Delta(),
+    rf.NeuralTangent(1) + rf.kernels.Delta(),
 ]
 
 
@@ -446,7 +446,7 @@ def test_a_kernels_own_function_has_its_own_norm():
 def test_norms_of_the_delta_kernel_are_euclidean():
     world = drawn(6, 5)
     reward = rewards(world)
-    norms = rf.describe(world, reward, rf.Delta()).norms
+    norms = rf.describe(world, reward, rf.kernels.Delta()).norms
     columns = np.sqrt((world.P**2).sum(axis=(0, 1)))
     assert norms.reward == pytest.approx(np.sqrt((reward**2).sum()), rel=1e-9)
     assert (norms.law, norms.law_sum) == pytest.approx((columns.max(), columns.sum()), rel=1e-9)

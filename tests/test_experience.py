@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import rewardfree as rf
 import rewardfree.files as files
-from rewardfree.data import Fitted
+from rewardfree.data import ScaledModel
 from rewardfree.data.experience import FILE_VERSION
-from rewardfree.worlds import Enumerated, Spaces
+from rewardfree.worlds import LabelledWorld, Spaces
 from rewardfree.worlds.scaling import Scaling
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
@@ -56,7 +56,7 @@ def run(name):
     if name == "per step":
         world = type("Flat", (Hill,), {"state": rf.Box.of(theta="angle", v=(-2, 2))})()
         return rf.explore(world, PER_STEP, rf.Online(beta=0.1), episodes=17)
-    return rf.explore(Enumerated(finite()), FIXED, rf.Qiu(beta=0.1), steps=33, seed=9)
+    return rf.explore(LabelledWorld(finite()), FIXED, rf.Qiu(beta=0.1), steps=33, seed=9)
 
 
 NAMES = ["pendulum", "cart", "queries", "per step", "labels"]
@@ -150,7 +150,7 @@ def test_a_run_that_was_stopped_or_made_by_hand_is_saved(tmp_path):
 def test_a_fit_travels_with_the_scaling_of_its_features(tmp_path):
     model = rf.Model(2.0 * rf.SquaredExponential((0.1, 1 / 3, 2.0, 5.0, 1.0)), ridge=1e-7, pooled=True)
     scaling = Scaling(np.array([0.1, 1e-300, -1e300, 3.0, 0.0]), np.array([1 / 3, 2.0, 5e-324, 1.0, 7.0]))
-    changed = dataclasses.replace(made("queries"), fitted=Fitted(model, scaling))
+    changed = dataclasses.replace(made("queries"), fitted=ScaledModel(model, scaling))
     changed.save(tmp_path / "run.npz")
     found = rf.load(tmp_path / "run.npz").fitted
     assert found.model == model

@@ -42,7 +42,7 @@ def sizes(pooled, *rounds):
 
 def curves(strategy=STRATEGIES[2], planners=PLANNERS, reward=REWARD, seeds=SEEDS, world=None, **options):
     world, each = world or small_world(start=None), options.pop("model", model())
-    return rf.learning_curves(world, each, strategy, reward, planners, seeds=seeds, **options)
+    return rf.experiments.learning_curves(world, each, strategy, reward, planners, seeds=seeds, **options)
 
 
 def slowly(world, model, strategy, reward, planner, seeds, pooled, rounds):
@@ -110,7 +110,7 @@ def test_curves_do_not_depend_on_the_batch(strategy, pooled):
 def test_a_curve_ends_at_zero_once_a_deterministic_world_is_known():
     """Delta kernel: 30 queries of Alg 2 see every (s,a) once, and a single one says nearly nothing."""
     law = np.eye(6)[np.random.default_rng(2).integers(0, 6, (4, 6, 5))]
-    tabular = rf.Model(rf.Delta(), ridge=1e-9)
+    tabular = rf.Model(rf.kernels.Delta(), ridge=1e-9)
     found = curves(rf.Generative(), world=rf.FiniteWorld(law, 4), model=tabular, **sizes(False, 1, 30))[
         "mean"
     ]

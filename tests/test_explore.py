@@ -18,7 +18,7 @@ KERNELS = [
     rf.SquaredExponential(lengthscale=0.4),
     rf.Linear(bias=0.5),
     rf.NeuralTangent(depth=2, bias=0.1),
-    rf.Delta(),
+    rf.kernels.Delta(),
 ]
 FIVE = [
     rf.Generative(),
@@ -459,54 +459,58 @@ def test_strategies_are_values():
 @pytest.mark.parametrize("strategy", [rf.Online, "online"], ids=["a class", "a name"])
 def test_what_is_no_strategy_is_refused(strategy):
     with pytest.raises(ValueError, match="strategy must be a strategy such as Online"):
-        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), strategy, samples_per_step=3)
+        rf.explore(small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5), strategy, samples_per_step=3)
 
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(ValueError, match='device must be "cpu", "cuda" or "cuda:N", got "tpu"'):
-        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="tpu")
+        rf.explore(
+            small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="tpu"
+        )
 
 
 def test_a_device_without_torch_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "rewardfree.posterior.backend_torch", raising=False)
+    monkeypatch.delitem(sys.modules, "rewardfree.posterior.engine.backend_torch", raising=False)
     with pytest.raises(ValueError, match=r"needs torch, which is not installed: use device=.cpu."):
-        rf.explore(small_world(), rf.Model(rf.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="cuda")
+        rf.explore(
+            small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5), rf.Uniform(), episodes=3, device="cuda"
+        )
 
 
 def test_uniform_data_need_no_posterior():
     """Two hundred thousand episodes, whose posterior would take terabytes."""
     world = rf.FiniteWorld(np.full((3, 2, 3), 1 / 3), 3, 0)
-    data = rf.explore(world, rf.Model(rf.Delta(), ridge=0.5), rf.Uniform(), episodes=200_000)
+    data = rf.explore(world, rf.Model(rf.kernels.Delta(), ridge=0.5), rf.Uniform(), episodes=200_000)
     assert data.steps == 600_000
     assert np.bincount(data.next_state).min() > 198_000
 
 
 @pytest.mark.parametrize("options", [{"dtype": "float32"}, {"device": "cuda"}])
 def test_a_posterior_of_ones_own_has_its_own_arrays(options):
-    model = rf.Model(rf.Delta(), ridge=0.5)
+    model = rf.Model(rf.kernels.Delta(), ridge=0.5)
     with pytest.raises(ValueError, match="posterior= builds its own arrays"):
         rf.explore(small_world(), model, rf.Uniform(), episodes=3, posterior=rf.Model.design, **options)
 
 
 def test_slips_at_the_door_are_named():
-    world, model = small_world(), rf.Model(rf.Delta(), ridge=0.5)
+    world, model = small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5)
     drawn = rf.rkhs_world(rf.Matern(1.5, 0.3), 0.5, states=4, actions=3, coarse=3)
     with pytest.raises(ValueError, match=r"world must be a FiniteWorld .*return one and a reward"):
         rf.explore(drawn, model, rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match="world must be a FiniteWorld"):
         rf.optimal_value(drawn, drawn[1])
     with pytest.raises(ValueError, match=r"model must be rf.Model\(kernel, ridge\), got Delta"):
-        rf.explore(world, rf.Delta(), rf.Uniform(), episodes=3)
+        rf.explore(world, rf.kernels.Delta(), rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match=r"seeds must be a list such as range\(80\), got 5"):
         rf.explore_many(world, model, rf.Uniform(), episodes=3, seeds=5)
     data = rf.explore(world, model, rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match=r"data must be what rf.explore returns"):
         rf.plan([data], np.zeros((6, 5)))
     with pytest.raises(ValueError, match=r"model must be rf.Model"):
-        rf.plan(data, np.zeros((6, 5)), model=rf.Delta())
+        rf.plan(data, np.zeros((6, 5)), model=rf.kernels.Delta())
     with pytest.raises(ValueError, match="planners must be named planners"):
-        rf.learning_curves(
+        rf.experiments.learning_curves(
             world, model, rf.Uniform(), np.zeros((6, 5)), rf.Mean(), samples_per_step=[2], seeds=[0]
         )
     with pytest.raises(ValueError, match="seed must be a whole number"):

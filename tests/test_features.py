@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from rewardfree.posterior import FeatureDesign, FeatureLattice, Posterior, Posteriors, Weighted
+from rewardfree.posterior import BasisPosterior, FeatureDesign, FeatureLattice, Posterior, Posteriors
 from strict_backend import StrictBackend
 
 #: Asked for; rounding alone lies between two solves of matrices of condition 100.
@@ -30,7 +30,7 @@ def waves(z):
     return np.concatenate([np.cos(3.0 * z), np.sin(5.0 * z), np.ones((len(z), 1))], axis=1)
 
 
-MAPS = [rf.PolynomialFeatures(3), waves]
+MAPS = [rf.posterior.PolynomialFeatures(3), waves]
 RIDGES = [1.0, 0.05]
 
 
@@ -43,8 +43,12 @@ def points(m, seed=0):
 def test_a_feature_design_is_the_kernel_form(features, ridge):
     z, at, y = points(30), points(20, 1), np.random.default_rng(2).standard_normal((30, 3))
     ours = FeatureDesign(features, ridge=ridge)
-    kernel = rf.Design(KernelOf(features), ridge=ridge)
-    assert isinstance(ours, Posterior) and isinstance(ours, Weighted) and isinstance(kernel, Weighted)
+    kernel = rf.posterior.Design(KernelOf(features), ridge=ridge)
+    assert (
+        isinstance(ours, Posterior)
+        and isinstance(ours, BasisPosterior)
+        and isinstance(kernel, BasisPosterior)
+    )
     np.testing.assert_allclose(ours.std(at), kernel.std(at), **CLOSE)  # the prior
     assert ours.mean(np.empty((0, 3)), at).shape == (20, 3)
     for part in (slice(0, 1), slice(1, 12), slice(12, 30)):
@@ -67,7 +71,7 @@ def test_a_feature_lattice_is_the_kernel_form(features, ridge, backend):
     if backend == "strict":
         ours._backend = StrictBackend()
         ours._build(ours._backend.array(z), features(z), 3, 2)
-    kernel = rf.Lattice(KernelOf(features), z, ridge=ridge, designs=3)
+    kernel = rf.posterior.Lattice(KernelOf(features), z, ridge=ridge, designs=3)
     assert isinstance(ours, Posteriors)
     for move in range(8):
         for posteriors, added in zip((ours, kernel), [rng.integers(0, 25, (3, 4))] * 2, strict=True):
@@ -108,29 +112,32 @@ def test_a_table_is_the_map_at_every_candidate():
 
 def test_polynomials_are_all_monomials_and_at_most_one_long():
     z = points(50)
-    phi = rf.PolynomialFeatures(2)(z)
+    phi = rf.posterior.PolynomialFeatures(2)(z)
     x, y = z.T
     expected = np.stack([np.ones(50), x, y, x * x, x * y, y * y], axis=1) / math.sqrt(6)
     np.testing.assert_allclose(phi, expected, rtol=1e-15)
     assert np.linalg.norm(phi, axis=1).max() <= 1.0
-    assert rf.PolynomialFeatures(0)(z).tolist() == [[1.0]] * 50
+    assert rf.posterior.PolynomialFeatures(0)(z).tolist() == [[1.0]] * 50
 
 
 def test_waves_are_all_products_of_cosines_and_at_most_one_long():
     z = points(50)
-    phi = rf.FourierFeatures(2)(z)
+    phi = rf.posterior.FourierFeatures(2)(z)
     x, y = np.pi * z.T
     products = [np.ones(50), np.cos(x), np.cos(y), np.cos(2 * x), np.cos(x) * np.cos(y), np.cos(2 * y)]
     np.testing.assert_allclose(phi, np.stack(products, axis=1) / math.sqrt(6), rtol=0, atol=1e-15)
-    assert np.linalg.norm(rf.FourierFeatures(4)(10.0 * z - 5.0), axis=1).max() <= 1.0
+    assert np.linalg.norm(rf.posterior.FourierFeatures(4)(10.0 * z - 5.0), axis=1).max() <= 1.0
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    np.testing.assert_allclose(np.linalg.norm(rf.FourierFeatures(5)(corners), axis=1), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(rf.posterior.FourierFeatures(5)(corners), axis=1), 1.0)
 
 
 @pytest.mark.parametrize(
     ("features", "said"),
     [
-        (rf.PolynomialFeatures, r"got the class PolynomialFeatures: call it, as in PolynomialFeatures"),
+        (
+            rf.posterior.PolynomialFeatures,
+            r"got the class PolynomialFeatures: call it, as in PolynomialFeatures",
+        ),
         ("abc", "rows of numbers, all of one length, or a function"),
         ([[1.0, 2.0], [3.0]], "rows of numbers, all of one length, or a function"),
         (np.ones((2, 2), complex), "features must be float64 or float32, got complex128$"),
@@ -138,7 +145,7 @@ def test_waves_are_all_products_of_cosines_and_at_most_one_long():
 )
 def test_what_is_no_map_and_no_table_is_told_what_to_do(features, said):
     with pytest.raises(ValueError, match=said):
-        rf.LinearRewardFree(features, 0.1)
+        rf.baselines.LinearRewardFree(features, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +173,11 @@ def test_bad_options_are_refused():
     with pytest.raises(ValueError, match="ridge must be positive"):
         FeatureDesign(waves, ridge=0)
     with pytest.raises(ValueError, match="degree must be a whole number"):
-        rf.PolynomialFeatures(1.5)
+        rf.posterior.PolynomialFeatures(1.5)
     with pytest.raises(ValueError, match="at most 4096 features"):
-        rf.PolynomialFeatures(90)(points(3))
+        rf.posterior.PolynomialFeatures(90)(points(3))
     with pytest.raises(ValueError, match=r"points must have shape \(n, d\), got \(2,\)"):
-        rf.PolynomialFeatures(2)([0.1, 0.2])
+        rf.posterior.PolynomialFeatures(2)([0.1, 0.2])
     design = FeatureDesign(waves)
     design.extend(points(3))
     with pytest.raises(ValueError, match="points must have 2 coordinates"):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import reference_runs
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.data import Experience, Fitted
-from rewardfree.dynamics.observed import Observed
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.data import Experience, ScaledModel
+from rewardfree.estimates.sampled import SampledEstimate
+from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.scaling import Scaling
 
 PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
@@ -24,14 +24,14 @@ AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
 def as_experience(data, world, model=None):
     """The columns of a finite run, as those of a world of labels whose kernel sees the same coordinates."""
     own = model or data.model
-    wrapped = Enumerated(world)
+    wrapped = LabelledWorld(world)
     width = wrapped.spaces.features(np.array([0]), np.array([0])).shape[1]
     names = (
         "horizon",
@@ -49,7 +49,7 @@ def as_experience(data, world, model=None):
         spaces=wrapped.spaces,
         model=own,
         starts=np.array([2]),
-        fitted=Fitted(own, Scaling(np.zeros(width), np.ones(width))),
+        fitted=ScaledModel(own, Scaling(np.zeros(width), np.ones(width))),
         **{name: getattr(data, name) for name in names},
     )
 
@@ -78,7 +78,7 @@ def test_on_a_finite_world_it_is_the_lattice(model, planner):
     data, experience = both(world, MODELS[model])
     reward = unit_reward(world)
     lattice, fitted = rf.plan(data, reward, planner), rf.plan(experience, looked_up(reward), planner)
-    assert type(fitted) is rf.FittedPlan and fitted.horizon == lattice.horizon
+    assert type(fitted) is rf.planning.SampledPlan and fitted.horizon == lattice.horizon
     states = np.arange(world.grid.shape[0])
     for h in range(world.horizon):
         np.testing.assert_allclose(fitted.value(states, h), lattice.value(states, h), rtol=0, atol=1e-9)
@@ -164,8 +164,8 @@ def test_per_step_data_say_nothing_of_later_steps():
 
 
 def test_many_rewards_share_one_factorisation(monkeypatch):
-    loads, own = [], Observed.load
-    monkeypatch.setattr(Observed, "load", lambda *args: loads.append(1) or own(*args))
+    loads, own = [], SampledEstimate.load
+    monkeypatch.setattr(SampledEstimate, "load", lambda *args: loads.append(1) or own(*args))
     _, experience = both(small_world(), POOLED)
     plans = rf.plan_many(experience, ["0.1*s", "0.2*s", "0.1*a"], rf.Mean())
     assert len(plans) == 3 and plans[1].value(3) > plans[0].value(3)
@@ -254,7 +254,7 @@ def test_a_plan_for_a_formula_comes_back_exactly(model, tmp_path):
         plan, states = rf.plan(data, "0.1*s", rf.Optimistic(0.3)), np.arange(6)
     plan.save(tmp_path / "plan.npz")
     again = rf.load_plan(tmp_path / "plan.npz")
-    assert type(again) is rf.FittedPlan and repr(again) == repr(plan)
+    assert type(again) is rf.planning.SampledPlan and repr(again) == repr(plan)
     for h in range(plan.horizon):
         np.testing.assert_allclose(again.value(states, h), plan.value(states, h), rtol=0, atol=1e-12)
         np.testing.assert_array_equal(again.act(states, h), plan.act(states, h))

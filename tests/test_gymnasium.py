@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rewardfree as rf
-from rewardfree.worlds import Enumerated, GymnasiumWorld
+from rewardfree.worlds import GymnasiumWorld, LabelledWorld
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 FIXED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
@@ -270,7 +270,7 @@ def test_a_toy_text_environment_is_the_finite_world_of_its_table(name, options):
 
 def test_a_lake_is_walked_as_gymnasium_walks_it():
     world = rf.from_gymnasium("FrozenLake-v1", is_slippery=False)
-    data = rf.explore(world, rf.Model(rf.Delta(), ridge=0.1), rf.Uniform(), episodes=40, seed=1)
+    data = rf.explore(world, rf.Model(rf.kernels.Delta(), ridge=0.1), rf.Uniform(), episodes=40, seed=1)
     env, ended = gymnasium.make("FrozenLake-v1", is_slippery=False), 0
     for episode in range(40):
         rows = np.flatnonzero(data.episode == episode)
@@ -827,7 +827,7 @@ def test_one_name_for_two_things_is_refused(state, action):
 @settings(max_examples=50)
 def test_an_observation_turns_states_into_columns_and_back(rows):
     box, state = rf.Box.of(theta="angle", omega=(-8, 8)), np.array(rows)
-    seen = rf.Observation((("is", "omega"), ("sin", "theta"), ("cos", "theta")), "float64")
+    seen = rf.worlds.Observation((("is", "omega"), ("sin", "theta"), ("cos", "theta")), "float64")
     shown = seen.of(box, state)
     np.testing.assert_array_equal(shown, [[o, math.sin(t), math.cos(t)] for t, o in rows])
     back = seen.state(box, shown)
@@ -852,7 +852,7 @@ def finite(steps=None):
 
 def test_an_enumerated_world_has_labels_at_the_coordinates_of_the_grid():
     inner = finite()
-    world = Enumerated(inner)
+    world = LabelledWorld(inner)
     assert world.generative and world.horizon == 6 and (world.state.n, world.action.n) == (5, 3)
     z = [(s, a) for s in range(5) for a in range(3)]
     found = world.features(np.array([s for s, _ in z]), np.array([a for _, a in z]))
@@ -863,7 +863,7 @@ def test_an_enumerated_world_has_labels_at_the_coordinates_of_the_grid():
 @pytest.mark.parametrize("steps", [None, 6])
 def test_an_enumerated_world_draws_from_the_law(steps):
     inner = finite(steps)
-    world = Enumerated(inner)
+    world = LabelledWorld(inner)
     state, action = np.repeat(np.arange(5), 3), np.tile(np.arange(3), 5)
     for h in (0, 3):
         counts = np.zeros((15, 5))
@@ -879,7 +879,7 @@ def test_an_enumerated_world_draws_from_the_law(steps):
 @pytest.mark.parametrize("strategy", [rf.Uniform(), rf.Generative(), rf.GreedyMaxVariance()], ids=repr)
 def test_an_enumerated_world_is_explored(strategy):
     inner = finite()
-    data = rf.explore(Enumerated(inner), FIXED, strategy, transitions=50)
+    data = rf.explore(LabelledWorld(inner), FIXED, strategy, transitions=50)
     assert data.state.shape == data.action.shape == (50,) and data.state.dtype == np.int64
     assert (inner.P[data.state, data.action, data.next_state] > 0.0).all()
     if not strategy.generative:
@@ -889,7 +889,7 @@ def test_an_enumerated_world_is_explored(strategy):
 
 
 def test_a_copy_of_an_enumerated_world_is_another():
-    world = Enumerated(finite())
+    world = LabelledWorld(finite())
     twin = world.copy()
     assert twin is not world and twin.finite is world.finite and twin.spaces == world.spaces
     assert copy.copy(twin).horizon == 6
@@ -899,5 +899,5 @@ def test_queries_of_an_enumerated_world_are_those_of_the_finite_one():
     """Alg 2 on the same candidates: sigma depends on where one looked alone."""
     inner = finite()
     plan = rf.query_plan(FIXED, inner.grid.points, 12)
-    data = rf.explore(Enumerated(inner), FIXED, rf.Generative(), transitions=12)
+    data = rf.explore(LabelledWorld(inner), FIXED, rf.Generative(), transitions=12)
     assert (data.state * 3 + data.action).tolist() == plan.tolist()

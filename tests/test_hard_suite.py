@@ -26,7 +26,7 @@ def test_who_looks_at_the_reward_alone_loses(name):
     assert len(instance.rewards) >= 5
     assert instance.rewards.min() >= 0.0 and instance.rewards.max() <= 1.0
     optimal = [rf.optimal_value(world, reward)[0] @ world.start for reward in instance.rewards]
-    losses = [rf.myopic_gap(world, reward).start for reward in instance.rewards]
+    losses = [rf.evaluation.myopic_gap(world, reward).start for reward in instance.rewards]
     assert np.mean(losses) >= 0.2 * np.mean(optimal)
     assert np.mean(np.array(losses) / optimal) >= 0.2
 
@@ -49,7 +49,7 @@ def test_one_world_changes_with_the_step_and_one_is_not_the_learners():
 
 
 def test_the_right_half_is_entered_through_the_portal_alone():
-    world = rf.portal_world(gate=0.1)
+    world = rf.worlds.portal_world(gate=0.1)
     s, a = world.states[:, 0], world.actions[:, 0]
     into_right = world.P[:, :, s >= 0.5].sum(axis=-1)
     gate = (s > 0.3 - 1e-6) & (s <= 0.4 + 1e-6)
@@ -61,12 +61,12 @@ def test_the_right_half_is_entered_through_the_portal_alone():
 
 
 def test_a_narrower_gate_has_fewer_ways_in():
-    wide, narrow = (rf.portal_world(gate=gate).P[:50, :, 50:].sum() for gate in (0.2, 0.05))
+    wide, narrow = (rf.worlds.portal_world(gate=gate).P[:50, :, 50:].sum() for gate in (0.2, 0.05))
     assert narrow < 0.5 * wide
 
 
 def test_nobody_walks_through_a_wall():
-    world = rf.rooms_world(door=0.2)
+    world = rf.worlds.rooms_world(door=0.2)
     x, y = world.states.T
     across = world.P[:, :, x >= 0.5].sum(axis=-1)[x < 0.5]  # (s,a)
     behind_wall = np.abs(y[x < 0.5] - 0.5) > 0.1 + 0.2  # no step of 0.2 reaches the door from there
@@ -76,7 +76,7 @@ def test_nobody_walks_through_a_wall():
 
 
 def test_the_tide_turns():
-    world = rf.tide_world(drift=0.1, noise=0.01)
+    world = rf.worlds.tide_world(drift=0.1, noise=0.01)
     s, middle = world.states[:, 0], 25
     moved = [world.law(h)[middle, 24] @ s - s[middle] for h in range(10)]
     expected = 0.1 * np.cos(2 * np.pi * np.arange(10) / 10) + 0.12 * (2 * 24 / 49 - 1)
@@ -90,8 +90,8 @@ def test_noise_far_below_the_spacing_still_gives_a_law():
 
 
 def test_bumps_lie_where_they_should():
-    world = rf.rooms_world()
-    rewards = rf.bumps(world, 30, width=0.1, low=(0.5, 0.0), high=(1.0, 0.2), only_states=True, seed=3)
+    world = rf.worlds.rooms_world()
+    rewards = rf.worlds.bumps(world, 30, width=0.1, low=(0.5, 0.0), high=(1.0, 0.2), only_states=True, seed=3)
     assert rewards.shape == (30, *world.grid.shape)
     assert (rewards == rewards[:, :, :1]).all()
     tops = world.states[rewards[:, :, 0].argmax(axis=1)]
@@ -103,13 +103,13 @@ def test_bumps_lie_where_they_should():
 @pytest.mark.parametrize(
     ("make", "options"),
     [
-        (rf.portal_world, {"gate": 0.0}),
-        (rf.portal_world, {"gate": 0.005}),
-        (rf.portal_world, {"noise": -1.0}),
-        (rf.rooms_world, {"door": float("nan")}),
-        (rf.rooms_world, {"side": 2}),
-        (rf.tide_world, {"stride": 0.0}),
-        (rf.tide_world, {"drift": -0.1}),
+        (rf.worlds.portal_world, {"gate": 0.0}),
+        (rf.worlds.portal_world, {"gate": 0.005}),
+        (rf.worlds.portal_world, {"noise": -1.0}),
+        (rf.worlds.rooms_world, {"door": float("nan")}),
+        (rf.worlds.rooms_world, {"side": 2}),
+        (rf.worlds.tide_world, {"stride": 0.0}),
+        (rf.worlds.tide_world, {"drift": -0.1}),
     ],
 )
 def test_refused(make, options):
@@ -143,7 +143,7 @@ def test_what_can_be_reached_is_what_some_policy_reaches(by_step):
 
 
 def test_a_wall_holds_when_noise_is_small():
-    world = rf.rooms_world(side=3, stride=0.4, noise=0.01)
+    world = rf.worlds.rooms_world(side=3, stride=0.4, noise=0.01)
     assert np.isfinite(world.P).all()
 
 
@@ -153,4 +153,4 @@ def test_one_name_is_enough():
 
 def test_bumps_want_an_end_for_each_coordinate():
     with pytest.raises(ValueError, match="low must be a number or one for each of 1 coordinates"):
-        rf.bumps(rf.portal_world(), 2, low=(0.0, 0.0))
+        rf.worlds.bumps(rf.worlds.portal_world(), 2, low=(0.0, 0.0))

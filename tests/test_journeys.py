@@ -11,11 +11,11 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 import reference
 import rewardfree as rf
 from reference_runs import pick, small_world
-from rewardfree.data.record import COLUMNS
+from rewardfree.data.run_data import COLUMNS
 from rewardfree.strategies import journey as journey_module
 from rewardfree.strategies import queries
-from rewardfree.strategies.knowledge import PILOT, next_refit, refitted_at
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.strategies.current import PILOT, next_refit, refitted_at
+from rewardfree.worlds.labelled import LabelledWorld
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 FIXED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
@@ -96,7 +96,7 @@ def assert_same(data, expected, rows=None):
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
@@ -287,12 +287,14 @@ def test_seconds_end_a_run(strategy, monkeypatch):
 
 def test_a_run_of_queries_stops_at_the_first_round_whose_sigma_is_small():
     world = small_world(irregular=True)
-    path = rf.uncertainty_path(PER_STEP, world.grid.points, rf.query_plan(PER_STEP, world.grid.points, 25))
+    path = rf.strategies.uncertainty_path(
+        PER_STEP, world.grid.points, rf.query_plan(PER_STEP, world.grid.points, 25)
+    )
     target = float(path.largest[10]) * (1.0 + 1e-9)
-    data = rf.explore(Enumerated(world), PER_STEP, rf.Generative(), samples_per_step=25, max_sigma=target)
+    data = rf.explore(LabelledWorld(world), PER_STEP, rf.Generative(), samples_per_step=25, max_sigma=target)
     assert data.stopped_by == "max_sigma"
     np.testing.assert_array_equal(data.samples, int(np.argmax(path.largest <= target)))
-    never = rf.explore(Enumerated(world), PER_STEP, rf.Generative(), samples_per_step=5, max_sigma=1e-9)
+    never = rf.explore(LabelledWorld(world), PER_STEP, rf.Generative(), samples_per_step=5, max_sigma=1e-9)
     assert never.stopped_by == "samples_per_step"
 
 
@@ -505,7 +507,7 @@ class _Textbook:
 def test_actions_are_the_textbooks(strategy, pooled):
     world = small_world(irregular=True, start=None)
     model = rf.Model(rf.Matern(1.5, 0.4), ridge=0.1, pooled=pooled)
-    data, H = rf.explore(Enumerated(world), model, strategy, episodes=16), world.horizon
+    data, H = rf.explore(LabelledWorld(world), model, strategy, episodes=16), world.horizon
     samples, known, before = [], [], None
     for i in range(len(data)):
         episode, h, state = int(data.episode[i]), int(data.h[i]), int(data.state[i])
@@ -531,7 +533,7 @@ def test_actions_are_the_textbooks(strategy, pooled):
 
 def test_queries_on_a_finite_world_are_those_of_the_finite_strategy():
     world = small_world()  # a regular grid, with ties
-    data = rf.explore(Enumerated(world), PER_STEP, rf.Generative(), samples_per_step=12)
+    data = rf.explore(LabelledWorld(world), PER_STEP, rf.Generative(), samples_per_step=12)
     finite = rf.explore(world, PER_STEP, rf.Generative(), samples_per_step=12)
     for name in ("episode", "h", "state", "action", "terminated", "kept"):
         np.testing.assert_array_equal(getattr(data, name), getattr(finite, name), err_msg=name)
@@ -541,7 +543,7 @@ def test_queries_on_a_finite_world_are_those_of_the_finite_strategy():
 
 def test_queries_of_a_pooled_model_on_a_finite_world_are_the_query_plan():
     world = small_world()
-    data = rf.explore(Enumerated(world), FIXED, rf.Generative(), transitions=70)  # more than one batch
+    data = rf.explore(LabelledWorld(world), FIXED, rf.Generative(), transitions=70)  # more than one batch
     np.testing.assert_array_equal(data.state * 5 + data.action, rf.query_plan(FIXED, world.grid.points, 70))
     finite = rf.explore(world, FIXED, rf.Generative(), transitions=70)
     np.testing.assert_array_equal(data.state * 5 + data.action, finite.points(slice(None)))
@@ -722,11 +724,11 @@ def test_a_run_that_is_cut_has_the_first_states_of_one_that_stopped_there():
         lambda ties: rf.GreedyMaxVariance(empty="prior", ties=ties),
         lambda ties: rf.Online(0.5, ties=ties),
         lambda ties: rf.Qiu(0.5, ties=ties),
-        lambda ties: rf.KernelRFUCRL(0.5, ties=ties),
+        lambda ties: rf.baselines.KernelRFUCRL(0.5, ties=ties),
     ],
 )
 def test_ties_on_real_states_go_as_the_strategy_says(make):
-    world, model = Enumerated(small_world(start=2)), rf.Model(rf.Delta(), ridge=0.1)
+    world, model = LabelledWorld(small_world(start=2)), rf.Model(rf.kernels.Delta(), ridge=0.1)
 
     def first(ties):
         runs = (rf.explore(world, model, make(ties), steps=1, seed=seed) for seed in range(30))
@@ -737,8 +739,8 @@ def test_ties_on_real_states_go_as_the_strategy_says(make):
 
 
 def test_random_ties_on_real_states_belong_to_their_step():
-    world, model = Enumerated(small_world(start=2)), rf.Model(rf.Delta(), ridge=0.1)
-    strategy = rf.KernelRFUCRL(50.0, ties="random")  # all of it is clipped
+    world, model = LabelledWorld(small_world(start=2)), rf.Model(rf.kernels.Delta(), ridge=0.1)
+    strategy = rf.baselines.KernelRFUCRL(50.0, ties="random")  # all of it is clipped
     whole = rf.explore(world, model, strategy, steps=40, seed=4)
     assert len(set(whole.action)) > 1
     part = rf.explore(world, model, strategy, steps=13, seed=4)
@@ -789,7 +791,7 @@ def test_scout_needs_a_pooled_model_and_real_states():
         rf.explore(world, PER_STEP, rf.Scout(), steps=10)
     assert world.calls == 0
     with pytest.raises(ValueError, match="takes up to 4 real state variables, got s"):
-        rf.explore(Enumerated(small_world()), FIXED, rf.Scout(), steps=PILOT + 1)
+        rf.explore(LabelledWorld(small_world()), FIXED, rf.Scout(), steps=PILOT + 1)
 
 
 def test_queries_need_a_world_that_can_be_put_anywhere():

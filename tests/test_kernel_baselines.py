@@ -16,7 +16,7 @@ from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, Partitions
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.worlds.labelled import LabelledWorld
 from test_features import KernelOf
 
 KERNEL = rf.Matern(1.5, 0.3)
@@ -24,15 +24,19 @@ MODEL = rf.Model(KERNEL, ridge=0.5)
 POOLED = replace(MODEL, pooled=True)
 AUTO = rf.Model(rf.AutoKernel(), pooled=True)
 REWARD = np.random.default_rng(7).random((6, 5))
-FEATURES = rf.PolynomialFeatures(2)
+FEATURES = rf.posterior.PolynomialFeatures(2)
 PARTITIONED = [
-    rf.Partitioned(0.2),
-    rf.Partitioned(0.2, alpha=0.8),
-    rf.Partitioned(0.2, drop=True),
-    rf.Partitioned(0.2, alpha=1.0, drop=True, ties="random", empty="prior"),
+    rf.baselines.Partitioned(0.2),
+    rf.baselines.Partitioned(0.2, alpha=0.8),
+    rf.baselines.Partitioned(0.2, drop=True),
+    rf.baselines.Partitioned(0.2, alpha=1.0, drop=True, ties="random", empty="prior"),
 ]
-LINEAR = rf.LinearRewardFree(FEATURES, 0.2)
-ANALOGUES = [rf.KernelRFUCRL(0.7), rf.KernelRFExpress(0.7), rf.KernelRFUCRL(0.7, ties="random")]
+LINEAR = rf.baselines.LinearRewardFree(FEATURES, 0.2)
+ANALOGUES = [
+    rf.baselines.KernelRFUCRL(0.7),
+    rf.baselines.KernelRFExpress(0.7),
+    rf.baselines.KernelRFUCRL(0.7, ties="random"),
+]
 ALL = [*PARTITIONED, LINEAR, *ANALOGUES]
 
 
@@ -131,7 +135,7 @@ def test_analogues_are_the_textbooks(strategy, model, beta):
     strategy = replace(strategy, beta=beta)
     world = small_world(irregular=True, start=None)
     run = Run(world, model, strategy, 3, 14, world.horizon)
-    express = isinstance(strategy, rf.KernelRFExpress)
+    express = isinstance(strategy, rf.baselines.KernelRFExpress)
     reference_runs.whole_episodes(
         run,
         lambda tables, n, h, state: run.choose(tables[h][state], n, h),
@@ -140,12 +144,14 @@ def test_analogues_are_the_textbooks(strategy, model, beta):
     same(explored(strategy, model, world=world), run)
 
 
-@pytest.mark.parametrize("strategy", [rf.KernelRFUCRL(1.0), rf.KernelRFExpress(0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [rf.baselines.KernelRFUCRL(1.0), rf.baselines.KernelRFExpress(0.5)], ids=repr
+)
 @pytest.mark.parametrize("pooled", [False, True])
 def test_analogues_with_a_delta_kernel_try_everything_before_they_repeat(strategy, pooled):
     """As the tabular systems do, whose bound is largest where nothing was tried."""
     world = small_world(start=2)
-    data = explored(strategy, rf.Model(rf.Delta(), ridge=0.5, pooled=pooled), rounds=5, world=world)
+    data = explored(strategy, rf.Model(rf.kernels.Delta(), ridge=0.5, pooled=pooled), rounds=5, world=world)
     first = data.action[data.h == 0]
     assert sorted(first.tolist()) == [0, 1, 2, 3, 4]
 
@@ -170,7 +176,7 @@ class CountedRun(Run):
 
 
 def test_qiu_with_a_delta_kernel_is_tabular_with_a_ridge():
-    model, strategy = rf.Model(rf.Delta(), ridge=0.5), rf.Qiu(0.3, empty="prior")
+    model, strategy = rf.Model(rf.kernels.Delta(), ridge=0.5), rf.Qiu(0.3, empty="prior")
     world = small_world(irregular=True)
     run = CountedRun(world, model, strategy, 3, 14, world.horizon)
     reference_runs.qiu(run)
@@ -190,7 +196,7 @@ def test_qiu_with_a_delta_kernel_is_tabular_with_a_ridge():
 @pytest.mark.parametrize("regular", [False, True])
 def test_never_splitting_is_qiu_exactly(alpha, regular):
     world = small_world(irregular=not regular)
-    ours, theirs = rf.Partitioned(0.2, alpha=alpha), rf.Qiu(0.2)
+    ours, theirs = rf.baselines.Partitioned(0.2, alpha=alpha), rf.Qiu(0.2)
     runs = [explored(strategy, world=world, rounds=30) for strategy in (ours, theirs)]
     same(*runs)
     plans = [rf.plan(data, REWARD, rf.Optimistic(0.2)) for data in runs]
@@ -199,16 +205,16 @@ def test_never_splitting_is_qiu_exactly(alpha, regular):
 
 def test_the_squared_exponential_never_splits_by_itself():
     model = rf.Model(2.0 * rf.SquaredExponential(0.3), ridge=0.5)
-    same(explored(rf.Partitioned(0.2), model), explored(rf.Qiu(0.2), model))
-    assert isinstance(rf.Partitioned(0.2).lattice(model, np.eye(2)), Lattice)
+    same(explored(rf.baselines.Partitioned(0.2), model), explored(rf.Qiu(0.2), model))
+    assert isinstance(rf.baselines.Partitioned(0.2).lattice(model, np.eye(2)), Lattice)
 
 
 @pytest.mark.parametrize(
     ("kernel", "alpha"), [(KERNEL, 3.0), (0.5 * rf.Matern(2.5), 5.0), (rf.Matern(math.inf), None)]
 )
 def test_alpha_comes_from_the_kernel(kernel, alpha):
-    assert rf.Partitioned(0.1).exponent(rf.Model(kernel, 0.5)) == alpha
-    assert rf.Partitioned(0.1, alpha=1.5).exponent(rf.Model(kernel, 0.5)) == 1.5
+    assert rf.baselines.Partitioned(0.1).exponent(rf.Model(kernel, 0.5)) == alpha
+    assert rf.baselines.Partitioned(0.1, alpha=1.5).exponent(rf.Model(kernel, 0.5)) == 1.5
 
 
 @pytest.mark.parametrize("pooled", [False, True])
@@ -219,7 +225,7 @@ def test_linear_is_qiu_with_the_linear_kernel(features, pooled):
     world = small_world(irregular=True)
     table = FEATURES(world.grid.points)
     given = {"table": table, "table by state and action": table.reshape(6, 5, -1)}.get(features, features)
-    strategy = rf.LinearRewardFree(given, 0.3)
+    strategy = rf.baselines.LinearRewardFree(given, 0.3)
     kernel = rf.Model(KernelOf(FEATURES), ridge=1.0, pooled=pooled)
     runs = [explored(each, replace(kernel), world=world) for each in (strategy, rf.Qiu(0.3))]
     same(*runs)
@@ -230,28 +236,28 @@ def test_linear_is_qiu_with_the_linear_kernel(features, pooled):
 def test_linear_takes_its_own_ridge_and_no_kernel():
     models = MODEL, rf.Model(rf.SquaredExponential(2.0), ridge=7.0)
     same(*(explored(LINEAR, model) for model in models))
-    ours = explored(rf.LinearRewardFree(FEATURES, 0.3, ridge=0.2))
+    ours = explored(rf.baselines.LinearRewardFree(FEATURES, 0.3, ridge=0.2))
     same(ours, explored(rf.Qiu(0.3), rf.Model(KernelOf(FEATURES), ridge=0.2)))
 
 
 def test_they_have_a_usual_model():
     world = small_world(irregular=True)
-    linear = rf.LinearRewardFree(FEATURES, 0.3, ridge=0.2)
+    linear = rf.baselines.LinearRewardFree(FEATURES, 0.3, ridge=0.2)
     for strategy, model, size in (
         (linear, rf.Model(rf.Linear(), ridge=0.2), {"samples_per_step": 5}),
-        (rf.MeanEmbedding(0.2), AUTO, {"transitions": 20}),
+        (rf.baselines.MeanEmbedding(0.2), AUTO, {"transitions": 20}),
     ):
         data = rf.explore(world, strategy=strategy, **size)
         assert data.model == model
         same(data, rf.explore(world, model, strategy, **size))
-    assert rf.explore(Puck(), strategy=rf.MeanEmbedding(0.2), steps=10).model == AUTO
+    assert rf.explore(Puck(), strategy=rf.baselines.MeanEmbedding(0.2), steps=10).model == AUTO
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_features_know_what_a_run_takes(pooled):
     """Within a factor of 2 of what each further run of a batch takes, and far below a lattice's."""
     world, model = small_world(states=30, actions=20), replace(MODEL, pooled=pooled)
-    strategy = rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1)
+    strategy = rf.baselines.LinearRewardFree(rf.posterior.PolynomialFeatures(3), 0.1)
     sizes, peaks = {"transitions": 160} if pooled else {"samples_per_step": 40}, []
     for runs in (5, 25):
         tracemalloc.start()
@@ -264,14 +270,14 @@ def test_features_know_what_a_run_takes(pooled):
 
 
 def test_the_mean_embedding_is_qiu_on_one_plain_regression():
-    same(explored(rf.MeanEmbedding(0.2), POOLED), explored(rf.Qiu(0.2), POOLED))
+    same(explored(rf.baselines.MeanEmbedding(0.2), POOLED), explored(rf.Qiu(0.2), POOLED))
 
 
 def test_the_beta_of_the_linear_theory():
-    found = rf.linear_beta(3, 10, epsilon=0.1, delta=0.05, c=2.0)
+    found = rf.baselines.linear_beta(3, 10, epsilon=0.1, delta=0.05, c=2.0)
     assert math.isclose(found, 2.0 * 3 * 10 * math.sqrt(math.log(3 * 10 / (0.05 * 0.1))))
     with pytest.raises(ValueError, match="epsilon must be below"):
-        rf.linear_beta(1, 1, epsilon=30.0, delta=0.5)
+        rf.baselines.linear_beta(1, 1, epsilon=30.0, delta=0.5)
 
 
 # --- in the library: batches, curves, files, sweeps ---
@@ -293,7 +299,7 @@ def test_curves_are_explore_first_plan_gap(strategy, pooled):
     world, model = small_world(start=None), replace(MODEL, pooled=pooled)
     unit, sizes = ("transitions", [8, 40]) if pooled else ("samples_per_step", [2, 10])
     planner = rf.Optimistic(0.3)
-    found = rf.learning_curves(
+    found = rf.experiments.learning_curves(
         world, model, strategy, REWARD, {"bonus": planner}, seeds=[3, 5], **{unit: sizes}
     )["bonus"]
     for b, seed in enumerate([3, 5]):
@@ -303,7 +309,7 @@ def test_curves_are_explore_first_plan_gap(strategy, pooled):
             assert math.isclose(found.max[b, i], gap.max, abs_tol=1e-11)
 
 
-@pytest.mark.parametrize("strategy", [*ALL, rf.MeanEmbedding(0.1)], ids=repr)
+@pytest.mark.parametrize("strategy", [*ALL, rf.baselines.MeanEmbedding(0.1)], ids=repr)
 def test_data_and_plans_survive_a_file(strategy, tmp_path):
     data = explored(strategy, POOLED)
     data.save(tmp_path / "run.npz")
@@ -318,14 +324,14 @@ def test_a_table_of_features_survives_a_file_and_a_function_is_refused(tmp_path)
     """By pairs or by rows, which are equal in all but their shape."""
     table, plans = FEATURES(small_world(irregular=True).grid.points), []
     for given in (table, table.reshape(6, 5, -1)):
-        data = explored(rf.LinearRewardFree(given, 0.1))
+        data = explored(rf.baselines.LinearRewardFree(given, 0.1))
         data.save(tmp_path / "run.npz")
         read = rf.load(tmp_path / "run.npz")
         assert read.strategy == data.strategy and np.shape(read.strategy.features) == given.shape
         plans.append(rf.plan(read, REWARD).values)
     assert np.array_equal(*plans)
     with pytest.raises(ValueError, match="cannot be written to a file"):
-        explored(rf.LinearRewardFree(lambda z: z, 0.1)).save(tmp_path / "other.npz")
+        explored(rf.baselines.LinearRewardFree(lambda z: z, 0.1)).save(tmp_path / "other.npz")
 
 
 TOML = """
@@ -379,14 +385,14 @@ type = "Mean"
 def test_a_sweep_is_explore_plan_and_gap(tmp_path):
     (tmp_path / "baselines.toml").write_text(TOML)
     units = Sweep.load(tmp_path / "baselines.toml").units
-    world, reward = rf.corridor_world(states=8, actions=5)
+    world, reward = rf.worlds.corridor_world(states=8, actions=5)
     model = rf.Model(rf.Matern(1.5, 0.2), ridge=0.5)
     strategies = {
-        "cells": rf.Partitioned(0.1),
+        "cells": rf.baselines.Partitioned(0.1),
         "whole": rf.Qiu(0.1),
-        "linear": rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1),
-        "ucrl": rf.KernelRFUCRL(0.5),
-        "express": rf.KernelRFExpress(0.5),
+        "linear": rf.baselines.LinearRewardFree(rf.posterior.PolynomialFeatures(3), 0.1),
+        "ucrl": rf.baselines.KernelRFUCRL(0.5),
+        "express": rf.baselines.KernelRFExpress(0.5),
     }
     found = {}
     for unit in units:
@@ -409,8 +415,12 @@ def test_a_report_can_look_at_their_runs(strategy):
     table = tomllib.loads(TOML) | {"strategies": [strategy | options | {"beta": 0.1}], "runs": 1}
     unit = Sweep.of(table).units[-1]
     found = looked_at(unit)
-    world, reward = rf.corridor_world(states=8, actions=5)
-    own = rf.Partitioned(0.1) if "Part" in strategy["type"] else rf.LinearRewardFree(FEATURES, 0.1)
+    world, reward = rf.worlds.corridor_world(states=8, actions=5)
+    own = (
+        rf.baselines.Partitioned(0.1)
+        if "Part" in strategy["type"]
+        else rf.baselines.LinearRewardFree(FEATURES, 0.1)
+    )
     data = rf.explore(world, rf.Model(rf.Matern(1.5, 0.2), ridge=0.5), own, samples_per_step=9, seed=0)
     for i, size in enumerate((2, 9)):
         plan = rf.plan(data.first(size), reward, rf.Mean())
@@ -420,7 +430,7 @@ def test_a_report_can_look_at_their_runs(strategy):
 
 def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
     """With a number for alpha; the partition of a timed model has the step as an axis."""
-    assert len(explored(rf.Partitioned(0.1, alpha=3.0), AUTO, rounds=9)) == 36
+    assert len(explored(rf.baselines.Partitioned(0.1, alpha=3.0), AUTO, rounds=9)) == 36
     timed = replace(POOLED, timed=True)
     world = small_world(irregular=True)
     points = np.concatenate(
@@ -430,7 +440,7 @@ def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
     one_by_one = explored(
         rf.Qiu(0.2), timed, posterior=lambda m: Partition(KERNEL, ridge=0.5, alpha=3.0, **box)
     )
-    same(explored(rf.Partitioned(0.2), timed), one_by_one)
+    same(explored(rf.baselines.Partitioned(0.2), timed), one_by_one)
 
 
 # --- on real states ---
@@ -439,7 +449,7 @@ def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
 def journey(strategy, model=MODEL, rounds=10, **options):
     """An enumerated world, whose labels a kernel sees at their coordinates."""
     sizes = {"transitions": 4 * rounds} if model.pooled else {"samples_per_step": rounds}
-    return rf.explore(Enumerated(small_world(irregular=True)), model, strategy, seed=3, **sizes, **options)
+    return rf.explore(LabelledWorld(small_world(irregular=True)), model, strategy, seed=3, **sizes, **options)
 
 
 class Puck(rf.World):
@@ -472,7 +482,7 @@ def equal(data, other):
 def test_never_splitting_is_qiu_on_real_states(model):
     runs = [
         rf.explore(Puck(), model, strategy, steps=60)
-        for strategy in (rf.Partitioned(0.3, alpha=None), rf.Qiu(0.3))
+        for strategy in (rf.baselines.Partitioned(0.3, alpha=None), rf.Qiu(0.3))
     ]
     equal(*runs)
     plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
@@ -485,7 +495,7 @@ def test_linear_is_qiu_with_the_linear_kernel_on_real_states(model):
     linear = replace(model, kernel=KernelOf(FEATURES), ridge=1.0)
     runs = [
         rf.explore(Puck(), linear, strategy, steps=60)
-        for strategy in (rf.LinearRewardFree(FEATURES, 0.3), rf.Qiu(0.3))
+        for strategy in (rf.baselines.LinearRewardFree(FEATURES, 0.3), rf.Qiu(0.3))
     ]
     equal(*runs)
     plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
@@ -493,17 +503,19 @@ def test_linear_is_qiu_with_the_linear_kernel_on_real_states(model):
     np.testing.assert_allclose(plans[0].value(at), plans[1].value(at), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("strategy", [rf.Partitioned(0.3), rf.Partitioned(0.3, 1.0, True), LINEAR], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [rf.baselines.Partitioned(0.3), rf.baselines.Partitioned(0.3, 1.0, True), LINEAR], ids=repr
+)
 @pytest.mark.parametrize("model", [MODEL, POOLED], ids=["per step", "pooled"])
 def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_path):
     data = rf.explore(Puck(), model, strategy, steps=80)
     plan = rf.plan(data, "-x**2 + 0.1*push")  # by default too
-    assert isinstance(plan, rf.FittedPlan)
+    assert isinstance(plan, rf.planning.SampledPlan)
     kind = FeatureDesign if strategy == LINEAR else Partition
     for design in plan.recursion.observed.designs:
         assert type(design) is kind
     other = rf.plan(data, "-x**2 + 0.1*push", rf.Mean(clip="range"), model=model)
-    assert {type(each) for each in other.recursion.observed.designs} == {rf.Design}
+    assert {type(each) for each in other.recursion.observed.designs} == {rf.posterior.Design}
     at = np.random.default_rng(0).uniform(-1, 1, (30, 2))
     assert np.abs(plan.value(at) - other.value(at)).max() > 1e-3
     data.save(tmp_path / "run.npz")
@@ -518,7 +530,7 @@ def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_p
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_a_partition_of_real_states_is_that_of_their_bounds(drop):
-    strategy = rf.Partitioned(0.3, alpha=1.0, drop=drop)
+    strategy = rf.baselines.Partitioned(0.3, alpha=1.0, drop=drop)
     data = rf.explore(Puck(), POOLED, strategy, steps=80)
     (design,) = rf.plan(data, "-x**2", rf.Mean()).recursion.observed.designs
     _, inside = reference_partition.grown(on_the_unit_cube(data.state, data.action), 1.0, drop)
@@ -526,7 +538,7 @@ def test_a_partition_of_real_states_is_that_of_their_bounds(drop):
 
 
 def test_a_partition_of_labels_is_that_of_their_coordinates():
-    data = journey(rf.Partitioned(0.3, alpha=1.0), POOLED)
+    data = journey(rf.baselines.Partitioned(0.3, alpha=1.0), POOLED)
     (design,) = rf.plan(data, "s", rf.Mean(clip="range")).recursion.observed.designs
     grid = small_world(irregular=True).grid.points
     unit = reference_partition.unit(grid[data.state * 5 + data.action], grid.min(axis=0), grid.max(axis=0))
@@ -538,7 +550,7 @@ def analogue_tables(data, n, strategy, scale):
     """E of every action at the state of step n, by dense inverses on the transitions before its episode."""
     H, grid = 5, np.linspace(-1.0, 1.0, 9)
     before = np.flatnonzero(data.episode < data.episode[n])
-    express = isinstance(strategy, rf.KernelRFExpress)
+    express = isinstance(strategy, rf.baselines.KernelRFExpress)
 
     def table(h, states, value):
         pairs = np.repeat(states, 9, axis=0), np.tile(grid, len(states))[:, None]
@@ -563,7 +575,9 @@ def analogue_tables(data, n, strategy, scale):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
-@pytest.mark.parametrize("strategy", [rf.KernelRFUCRL(0.7), rf.KernelRFExpress(0.7)], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [rf.baselines.KernelRFUCRL(0.7), rf.baselines.KernelRFExpress(0.7)], ids=repr
+)
 def test_analogues_on_real_states_are_the_textbooks(strategy, scale):
     data = rf.explore(Puck(), replace(POOLED, kernel=scale * KERNEL), strategy, steps=30)
     for n in range(10, 30):
@@ -578,36 +592,48 @@ def test_analogues_on_real_states_are_the_textbooks(strategy, scale):
 @pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "two", False, np.array([1.0, 2.0])])
 def test_a_bad_alpha_is_refused(alpha):
     with pytest.raises(ValueError, match="alpha must be"):
-        rf.Partitioned(0.1, alpha=alpha)
+        rf.baselines.Partitioned(0.1, alpha=alpha)
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: rf.Partitioned(-0.1), "beta must be at least 0"),
-        (lambda: rf.Partitioned(0.1, "none"), 'alpha must be a number, "kernel", or "never" .*, got "none"'),
-        (lambda: rf.Partitioned(0.1, drop=1), "drop must be True or False"),
-        (lambda: rf.Partitioned(0.1, ties="first"), "ties must be"),
-        (lambda: rf.LinearRewardFree(np.zeros(4), 0.1), r"features must be a table \(\|Z\|, d\)"),
-        (lambda: rf.LinearRewardFree(np.zeros((4, 0)), 0.1), "features must be a table"),
-        (lambda: rf.LinearRewardFree([[np.nan]], 0.1), "features must be finite"),
-        (lambda: rf.LinearRewardFree("poly", 0.1), "features must be rows of numbers"),
-        (lambda: rf.LinearRewardFree(FEATURES, 0.1, ridge=-1.0), "ridge must be positive"),
-        (lambda: rf.KernelRFUCRL(math.nan), "beta must be finite"),
-        (lambda: explored(rf.LinearRewardFree(np.ones((29, 2)), 0.1)), "a row for each of 30 pairs"),
-        (lambda: explored(rf.LinearRewardFree(lambda z: z[:, 0], 0.1)), "features must map points"),
+        (lambda: rf.baselines.Partitioned(-0.1), "beta must be at least 0"),
         (
-            lambda: explored(rf.LinearRewardFree(np.ones((5, 6, 2)), 0.1)),
+            lambda: rf.baselines.Partitioned(0.1, "none"),
+            'alpha must be a number, "kernel", or "never" .*, got "none"',
+        ),
+        (lambda: rf.baselines.Partitioned(0.1, drop=1), "drop must be True or False"),
+        (lambda: rf.baselines.Partitioned(0.1, ties="first"), "ties must be"),
+        (lambda: rf.baselines.LinearRewardFree(np.zeros(4), 0.1), r"features must be a table \(\|Z\|, d\)"),
+        (lambda: rf.baselines.LinearRewardFree(np.zeros((4, 0)), 0.1), "features must be a table"),
+        (lambda: rf.baselines.LinearRewardFree([[np.nan]], 0.1), "features must be finite"),
+        (lambda: rf.baselines.LinearRewardFree("poly", 0.1), "features must be rows of numbers"),
+        (lambda: rf.baselines.LinearRewardFree(FEATURES, 0.1, ridge=-1.0), "ridge must be positive"),
+        (lambda: rf.baselines.KernelRFUCRL(math.nan), "beta must be finite"),
+        (
+            lambda: explored(rf.baselines.LinearRewardFree(np.ones((29, 2)), 0.1)),
+            "a row for each of 30 pairs",
+        ),
+        (lambda: explored(rf.baselines.LinearRewardFree(lambda z: z[:, 0], 0.1)), "features must map points"),
+        (
+            lambda: explored(rf.baselines.LinearRewardFree(np.ones((5, 6, 2)), 0.1)),
             r"shape \(6, 5, d\) .* got \(5, 6, 2\)",
         ),
-        (lambda: explored(rf.LinearRewardFree(np.ones((3, 10, 2)), 0.1)), r"shape \(6, 5, d\)"),
+        (lambda: explored(rf.baselines.LinearRewardFree(np.ones((3, 10, 2)), 0.1)), r"shape \(6, 5, d\)"),
         (lambda: explored(LINEAR, rf.Model(rf.AutoKernel())), "there is none to be found"),
-        (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be found"),
-        (lambda: explored(rf.Partitioned(0.1), rf.Model(rf.Linear(), 0.5)), "alpha is known for Matern"),
-        (lambda: explored(rf.MeanEmbedding(0.1)), "one plain regression for all steps"),
-        (lambda: explored(rf.MeanEmbedding(0.1), replace(POOLED, centred=True)), "one plain regression"),
-        (lambda: journey(rf.MeanEmbedding(0.1)), "one plain regression"),
-        (lambda: journey(rf.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
+        (lambda: explored(rf.baselines.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be found"),
+        (
+            lambda: explored(rf.baselines.Partitioned(0.1), rf.Model(rf.Linear(), 0.5)),
+            "alpha is known for Matern",
+        ),
+        (lambda: explored(rf.baselines.MeanEmbedding(0.1)), "one plain regression for all steps"),
+        (
+            lambda: explored(rf.baselines.MeanEmbedding(0.1), replace(POOLED, centred=True)),
+            "one plain regression",
+        ),
+        (lambda: journey(rf.baselines.MeanEmbedding(0.1)), "one plain regression"),
+        (lambda: journey(rf.baselines.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
         (lambda: explored(LINEAR, posterior=lambda model: model.design()), "leave out posterior="),
     ],
 )
@@ -630,7 +656,7 @@ class Open(Puck):
 
 
 @pytest.mark.parametrize(
-    "strategy", [rf.Partitioned(0.1, alpha=3.0), rf.Partitioned(0.1, 1.0, True)], ids=repr
+    "strategy", [rf.baselines.Partitioned(0.1, alpha=3.0), rf.baselines.Partitioned(0.1, 1.0, True)], ids=repr
 )
 def test_a_partition_needs_bounds_before_the_first_step(strategy):
     with pytest.raises(ValueError, match="a partition of space needs bounds, and x has none"):
@@ -639,7 +665,8 @@ def test_a_partition_needs_bounds_before_the_first_step(strategy):
 
 def test_never_splitting_is_qiu_without_bounds_too():
     never, qiu = (
-        rf.explore(Open(), AUTO, strategy, steps=65) for strategy in (rf.Partitioned(0.3, None), rf.Qiu(0.3))
+        rf.explore(Open(), AUTO, strategy, steps=65)
+        for strategy in (rf.baselines.Partitioned(0.3, None), rf.Qiu(0.3))
     )
     equal(never, qiu)
     at = np.array([[0.3, 0.1], [-1.0, 0.4]])
@@ -669,9 +696,9 @@ def test_features_need_no_bounds(model, tmp_path):
 
 def test_coverage_refuses_posteriors_that_it_does_not_know():
     with pytest.raises(ValueError, match="errors are measured of the model's own posteriors"):
-        errors_of_run(small_world(), REWARD, MODEL, rf.Partitioned(0.1), 4)
+        errors_of_run(small_world(), REWARD, MODEL, rf.baselines.Partitioned(0.1), 4)
 
 
 def test_what_a_strategy_brings():
-    assert isinstance(rf.Partitioned(0.1).lattice(MODEL, np.eye(2)), Partitions)
+    assert isinstance(rf.baselines.Partitioned(0.1).lattice(MODEL, np.eye(2)), Partitions)
     assert isinstance(LINEAR.lattice(MODEL, np.eye(2)), FeatureLattice)

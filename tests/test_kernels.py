@@ -18,7 +18,7 @@ from rewardfree.kernels import Foreign, as_kernel
 
 def named(value):
     """A kernel's repr as test id; pytest numbers what has no readable one."""
-    return str(value) if isinstance(value, rf.Kernel | sk.Kernel) else None
+    return str(value) if isinstance(value, rf.kernels.Kernel | sk.Kernel) else None
 
 
 CLOSED = [0.5, 1.5, 2.5]
@@ -38,7 +38,7 @@ OURS = [
     rf.NeuralTangent(3, bias=0.3),
     rf.Linear(),
     rf.Linear((0.5, 1.0, 3.0), bias=0.2),
-    rf.Delta(),
+    rf.kernels.Delta(),
     2.5 * rf.Matern(1.5) + rf.Linear(bias=0.1) * rf.SquaredExponential(),
 ]
 FOREIGN = [
@@ -256,17 +256,17 @@ def test_linear_agrees_with_sklearn():
 
 
 def test_delta_is_the_identity_on_distinct_points():
-    np.testing.assert_array_equal(rf.Delta()(points(10)), np.eye(10))
+    np.testing.assert_array_equal(rf.kernels.Delta()(points(10)), np.eye(10))
 
 
 def test_delta_is_one_between_copies():
     x = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0], [1.0, 1.0], [-0.0, 2.0]])
     expected = [[np.array_equal(u, v) for v in x] for u in x]
-    np.testing.assert_array_equal(rf.Delta()(x), np.array(expected, dtype=float))
+    np.testing.assert_array_equal(rf.kernels.Delta()(x), np.array(expected, dtype=float))
 
 
 def test_delta_tells_neighbouring_floats_apart():
-    assert rf.Delta()([[1.0]], [[np.nextafter(1.0, 2.0)]]).item() == 0.0
+    assert rf.kernels.Delta()([[1.0]], [[np.nextafter(1.0, 2.0)]]).item() == 0.0
 
 
 # --- what holds for all ---
@@ -403,7 +403,7 @@ def test_the_largest_points_that_are_taken_overflow_nowhere(kernel, power, dtype
     assert np.isfinite(values).all()
     np.testing.assert_array_equal(np.diag(values), kernel.diag(x))
     with pytest.raises(ValueError, match="must stay below"):
-        (kernel + rf.Delta())(2 * x)
+        (kernel + rf.kernels.Delta())(2 * x)
 
 
 def test_negative_denormal_values_vanish_too():
@@ -420,7 +420,7 @@ bases = st.one_of(
     st.builds(rf.Matern, st.sampled_from([*CLOSED, math.inf]) | st.floats(0.05, 60.0), lengthscales),
     st.builds(rf.NeuralTangent, st.integers(1, 4), biases),
     st.builds(rf.Linear, lengthscales, biases),
-    st.just(rf.Delta()),
+    st.just(rf.kernels.Delta()),
     st.builds(lambda length: as_kernel(sk.RBF(length)), lengths),
 )
 kernels = st.recursive(
@@ -499,9 +499,9 @@ def test_kernels_add_multiply_and_scale(kernel, formula):
         (A * sk.RBF(0.7), lambda a, s: a * s),
         (2.0 * (A + sk.RBF(0.7)), lambda a, s: 2.0 * (a + s)),
         (A + 2.0 * sk.RBF(0.7), lambda a, s: a + 2.0 * s),
-        (rf.Sum(sk.RBF(0.7), A), lambda a, s: a + s),
-        (rf.Product(sk.RBF(0.7), A), lambda a, s: a * s),
-        (rf.Scaled(sk.RBF(0.7), 3.0), lambda a, s: 3.0 * s),
+        (rf.kernels.Sum(sk.RBF(0.7), A), lambda a, s: a + s),
+        (rf.kernels.Product(sk.RBF(0.7), A), lambda a, s: a * s),
+        (rf.kernels.Scaled(sk.RBF(0.7), 3.0), lambda a, s: 3.0 * s),
     ],
     ids=named,
 )
@@ -514,7 +514,7 @@ def test_sklearn_kernels_join_in(kernel, formula):
 
 def test_adding_a_delta_adds_to_the_diagonal():
     x = points(8)
-    np.testing.assert_array_equal((A + 0.5 * rf.Delta())(x), A(x) + 0.5 * np.eye(8))
+    np.testing.assert_array_equal((A + 0.5 * rf.kernels.Delta())(x), A(x) + 0.5 * np.eye(8))
 
 
 class Cosine:
@@ -574,7 +574,7 @@ def test_what_is_no_kernel_is_refused(other):
 
 @pytest.mark.parametrize(
     "compose",
-    [lambda: A + 1.0, lambda: 1.0 + A, lambda: A * "2", lambda: A * True, lambda: rf.Sum(A, None)],
+    [lambda: A + 1.0, lambda: 1.0 + A, lambda: A * "2", lambda: A * True, lambda: rf.kernels.Sum(A, None)],
 )
 def test_what_is_no_kernel_cannot_be_composed(compose):
     with pytest.raises(ValueError, match="a kernel must offer"):
@@ -616,7 +616,7 @@ def test_kernel_is_frozen(kernel):
         (rf.Matern(math.inf, 2), rf.Matern(np.inf, 2.0)),
         (rf.NeuralTangent(2), rf.NeuralTangent(2.0, 0)),
         (rf.Linear(), rf.Linear(1, 0)),
-        (rf.Delta(), rf.Delta()),
+        (rf.kernels.Delta(), rf.kernels.Delta()),
         (2 * A + B, 2.0 * A + B),
         (A * 2, 2 * A),
     ],
@@ -659,8 +659,8 @@ def test_repr_reads_back(kernel):
         (rf.SquaredExponential(), "SquaredExponential(lengthscale=1.0)"),
         (rf.Matern(1.5, [1, 2]), "Matern(nu=1.5, lengthscale=(1.0, 2.0))"),
         (rf.NeuralTangent(2), "NeuralTangent(depth=2, bias=0.0)"),
-        (2 * rf.Delta(), "Scaled(kernel=Delta(), variance=2.0)"),
-        (rf.Delta() + sk.RBF(), "Sum(left=Delta(), right=Foreign(kernel=RBF(length_scale=1)))"),
+        (2 * rf.kernels.Delta(), "Scaled(kernel=Delta(), variance=2.0)"),
+        (rf.kernels.Delta() + sk.RBF(), "Sum(left=Delta(), right=Foreign(kernel=RBF(length_scale=1)))"),
     ],
     ids=named,
 )
@@ -707,8 +707,8 @@ def test_bad_lengthscale_is_refused(make, lengthscale, message):
         (lambda: rf.Linear(bias=-0.1), "bias must be at least 0, got -0.1"),
         (lambda: 0 * A, "variance must be positive, got 0"),
         (lambda: A * -1.0, "variance must be positive, got -1.0"),
-        (lambda: rf.Scaled(A, math.inf), "variance must be finite, got inf"),
-        (lambda: rf.Scaled(None, 1.0), "a kernel must offer"),
+        (lambda: rf.kernels.Scaled(A, math.inf), "variance must be finite, got inf"),
+        (lambda: rf.kernels.Scaled(None, 1.0), "a kernel must offer"),
     ],
 )
 def test_bad_parameter_is_refused(make, message):
@@ -728,7 +728,7 @@ BAD_POINTS = [
     (np.zeros((3, 2), dtype=complex), "must be float64 or float32, got complex128"),
     ([[0.0], [1.0, 2.0]], "must be an array of numbers"),
 ]
-REFUSING = [rf.Matern(1.5), rf.NeuralTangent(1), rf.Delta(), 2.0 * A + sk.RBF()]
+REFUSING = [rf.Matern(1.5), rf.NeuralTangent(1), rf.kernels.Delta(), 2.0 * A + sk.RBF()]
 
 
 @pytest.mark.parametrize("kernel", REFUSING, ids=named)
@@ -767,4 +767,4 @@ def test_mixed_kinds_of_array_are_refused(kernel):
 
 def test_kernel_without_formulas_cannot_be_made():
     with pytest.raises(TypeError, match="abstract"):
-        rf.Kernel()
+        rf.kernels.Kernel()

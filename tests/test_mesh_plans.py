@@ -23,12 +23,12 @@ from reference_runs import small_world
 from rewardfree.dynamics import Dynamics, Mesh
 from rewardfree.planning import dynamics as dynamics_module
 from rewardfree.planning import values as values_module
-from rewardfree.planning.dynamics import DynamicsPlanner
-from rewardfree.planning.front import default_planner
-from rewardfree.planning.imagined import imagined
-from rewardfree.planning.stored import FILE_VERSION
-from rewardfree.planning.tabulated import TabulatedPlan
-from rewardfree.planning.values import Values, backward
+from rewardfree.planning.mesh.imagined import imagined
+from rewardfree.planning.mesh.planner import DynamicsPlanner
+from rewardfree.planning.mesh.tabulated import TabulatedPlan
+from rewardfree.planning.mesh.values import Values, backward
+from rewardfree.planning.plan import default_planner
+from rewardfree.planning.plan_files import FILE_VERSION
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 QUADRATIC = "-(x**2 + 0.1*u**2)"
@@ -38,7 +38,7 @@ X = np.linspace(-1.0, 1.0, 9)[:, None]
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
@@ -644,7 +644,7 @@ def stored(request):
 def test_a_plan_for_a_formula_comes_back_exactly(stored, tmp_path):
     stored.save(tmp_path / "plan.npz")
     again = rf.load_plan(tmp_path / "plan.npz")
-    assert type(again) is rf.MeshPlan and repr(again) == repr(stored)
+    assert type(again) is rf.planning.MeshPlan and repr(again) == repr(stored)
     d = stored.spaces.state.size
     state = np.random.default_rng(0).uniform(-1.9, 0.9, (40, d))
     for h in (0, 3):
@@ -703,13 +703,15 @@ def test_a_clock_and_a_function_cannot_both_be_written(tmp_path):
 
 
 def test_a_plan_through_a_simulator_cannot_be_written(tmp_path):
-    class Moves:
+    class NextStateModel:
         def next_state(self, state, action):
             return 0.9 * state + 0.5 * action
 
     data = explored()
     reward = rf.rewards.RewardFunction(QUADRATIC, data.spaces)
-    (plan,) = DynamicsPlanner(actions=81).plan(data, [reward], None, H, 1.0, None, data.starts, Moves())
+    (plan,) = DynamicsPlanner(actions=81).plan(
+        data, [reward], None, H, 1.0, None, data.starts, NextStateModel()
+    )
     np.testing.assert_allclose(plan.value(X), linear_plan().value(X), rtol=0, atol=1e-4)
     with pytest.raises(ValueError, match="a plan through a simulator cannot be written"):
         plan.save(tmp_path / "plan.npz")
@@ -862,14 +864,14 @@ def test_what_was_computed_goes_with_its_data():
 
 def test_up_to_four_variables_are_planned_on_a_mesh_and_more_by_regression():
     few = rf.plan(explored(), QUADRATIC)
-    assert type(few) is rf.MeshPlan and repr(few).startswith("MeshPlan(DynamicsPlanner(")
+    assert type(few) is rf.planning.MeshPlan and repr(few).startswith("MeshPlan(DynamicsPlanner(")
     many = rf.plan(explored(Many, 40, rf.Uniform()), "-a**2", horizon=3)
     assert (
-        type(many) is rf.FittedPlan
+        type(many) is rf.planning.SampledPlan
         and repr(many) == "FittedPlan(Mean(ties='lowest', clip='range'), horizon 3)"
     )
     per_step = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
-    assert type(rf.plan(explored(), QUADRATIC, model=per_step)) is rf.FittedPlan
+    assert type(rf.plan(explored(), QUADRATIC, model=per_step)) is rf.planning.SampledPlan
     assert isinstance(default_planner(explored(), per_step), rf.Mean)
     assert default_planner(explored()) == DynamicsPlanner()
     assert repr(few).endswith(f"expects {few.expected:.4g})") and "horizon 8, 201 nodes" in repr(few)

@@ -19,7 +19,7 @@ def test_fields():
         False,
         False,
     )
-    model = rf.Model(rf.Delta(), 2, pooled=True, centred=True)
+    model = rf.Model(rf.kernels.Delta(), 2, pooled=True, centred=True)
     assert (model.ridge, model.pooled, model.centred) == (2.0, True, True)
     assert isinstance(model.ridge, float)
 
@@ -35,7 +35,7 @@ def test_model_is_a_value():
 
 def test_kernels_of_others_are_taken():
     model = rf.Model(sklearn_kernels.Matern(length_scale=0.3, nu=1.5), ridge=0.5)
-    assert isinstance(model.kernel, rf.Kernel)
+    assert isinstance(model.kernel, rf.kernels.Kernel)
     np.testing.assert_allclose(model.kernel(Z), rf.Matern(1.5, 0.3)(Z), rtol=1e-12)
 
 
@@ -47,51 +47,51 @@ def test_kernel_must_be_one(kernel):
 
 def test_ridge_must_be_given():
     with pytest.raises(ValueError, match="ridge must be given with a fixed kernel, got None: for example"):
-        rf.Model(rf.Delta())
+        rf.Model(rf.kernels.Delta())
     with pytest.raises(ValueError, match="ridge must be given"):
-        rf.Model(rf.Delta(), ridge=None)
+        rf.Model(rf.kernels.Delta(), ridge=None)
 
 
 @pytest.mark.parametrize("ridge", [0, 0.0, -0.0, -1.0])
 def test_ridge_must_be_positive(ridge):
     with pytest.raises(ValueError, match=f"ridge must be positive, got {ridge}"):
-        rf.Model(rf.Delta(), ridge=ridge)
+        rf.Model(rf.kernels.Delta(), ridge=ridge)
 
 
 @pytest.mark.parametrize("ridge", [np.nan, np.inf, -np.inf])
 def test_ridge_must_be_finite(ridge):
     with pytest.raises(ValueError, match="ridge must be finite, got"):
-        rf.Model(rf.Delta(), ridge=ridge)
+        rf.Model(rf.kernels.Delta(), ridge=ridge)
 
 
 @pytest.mark.parametrize("ridge", ["much", [1.0, 2.0], 1j])
 def test_ridge_must_be_a_number(ridge):
     with pytest.raises(ValueError, match="ridge must be a number"):
-        rf.Model(rf.Delta(), ridge=ridge)
+        rf.Model(rf.kernels.Delta(), ridge=ridge)
 
 
 def test_one_regression_per_step_or_one_for_all():
-    assert rf.Model(rf.Delta(), ridge=1.0).regressions(7) == 7
-    assert rf.Model(rf.Delta(), ridge=1.0, pooled=True).regressions(7) == 1
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0).regressions(7) == 7
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=True).regressions(7) == 1
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("horizon", [0, -1, 2.5, None, True])
 def test_horizon_must_be_whole(pooled, horizon):
     with pytest.raises(ValueError, match="horizon must be a whole number"):
-        rf.Model(rf.Delta(), ridge=1.0, pooled=pooled).regressions(horizon)
+        rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=pooled).regressions(horizon)
 
 
 def test_design_has_kernel_and_ridge():
     design = rf.Model(rf.Matern(1.5, 0.3), ridge=0.25).design(dtype=np.float32)
-    assert isinstance(design, rf.Design) and isinstance(design, rf.Posterior)
+    assert isinstance(design, rf.posterior.Design) and isinstance(design, rf.posterior.Posterior)
     assert (design.kernel, design.ridge, len(design)) == (rf.Matern(1.5, 0.3), 0.25, 0)
     assert design.dtype == np.float32
 
 
 def test_lattice_has_kernel_and_ridge():
     lattice = rf.Model(rf.Matern(1.5, 0.3), ridge=0.25).lattice(Z, designs=3, capacity=2)
-    assert isinstance(lattice, rf.Lattice) and isinstance(lattice, rf.Posterior)
+    assert isinstance(lattice, rf.posterior.Lattice) and isinstance(lattice, rf.posterior.Posterior)
     assert (lattice.kernel, lattice.ridge, lattice.batch) == (rf.Matern(1.5, 0.3), 0.25, (3,))
     assert lattice.counts.tolist() == [0, 0, 0]
     assert np.array_equal(lattice.candidates, Z)
@@ -110,29 +110,29 @@ def test_design_and_lattice_agree():
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5), (2, 0, 5), (4, 1)])
 def test_centre_is_zero_or_the_midrange(shape):
     values = np.random.default_rng(1).normal(size=shape)
-    plain = rf.Model(rf.Delta(), ridge=1.0).centre(values)
+    plain = rf.Model(rf.kernels.Delta(), ridge=1.0).centre(values)
     assert np.shape(plain) == shape[:-1] and np.all(plain == 0.0)
-    centre = rf.Model(rf.Delta(), ridge=1.0, centred=True).centre(values)
+    centre = rf.Model(rf.kernels.Delta(), ridge=1.0, centred=True).centre(values)
     assert np.shape(centre) == shape[:-1]
     np.testing.assert_allclose(centre, (values.min(axis=-1) + values.max(axis=-1)) / 2, rtol=1e-15)
 
 
 def test_centre_of_a_list():
-    assert rf.Model(rf.Delta(), ridge=1.0, centred=True).centre([0, 1, 5]) == 2.5
-    assert rf.Model(rf.Delta(), ridge=1.0).centre([0, 1, 5]) == 0.0
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0, centred=True).centre([0, 1, 5]) == 2.5
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0).centre([0, 1, 5]) == 0.0
 
 
 def test_centre_keeps_single_precision():
     values = np.array([[0.0, 1.0]], np.float32)
-    assert rf.Model(rf.Delta(), ridge=1.0, centred=True).centre(values).dtype == np.float32
-    assert rf.Model(rf.Delta(), ridge=1.0).centre(values).dtype == np.float32
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0, centred=True).centre(values).dtype == np.float32
+    assert rf.Model(rf.kernels.Delta(), ridge=1.0).centre(values).dtype == np.float32
 
 
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("values", [[0.0, np.nan], [0.0, np.inf]])
 def test_centre_wants_finite_values(centred, values):
     with pytest.raises(ValueError, match="values must be finite, got 1 NaN or infinite of 2 values"):
-        rf.Model(rf.Delta(), ridge=1.0, centred=centred).centre(values)
+        rf.Model(rf.kernels.Delta(), ridge=1.0, centred=centred).centre(values)
 
 
 def estimate(model, value, next_states, at):
@@ -166,4 +166,4 @@ def test_centring_moves_with_the_value():
 @pytest.mark.parametrize("values", [[], 3.0])
 def test_the_centre_of_nothing_is_refused(values):
     with pytest.raises(ValueError, match="values must hold V at one state or more"):
-        rf.Model(rf.Delta(), ridge=1.0, centred=True).centre(values)
+        rf.Model(rf.kernels.Delta(), ridge=1.0, centred=True).centre(values)

@@ -184,7 +184,7 @@ def _same(one, other):
 @pytest.mark.parametrize("road", ["cells", "masks"])
 def test_never_splitting_is_a_lattice(road):
     z, added = grid(), np.random.default_rng(0).integers(0, 36, (3, 20))
-    lattice = rf.Lattice(KERNEL, z, ridge=RIDGE, designs=3)
+    lattice = rf.posterior.Lattice(KERNEL, z, ridge=RIDGE, designs=3)
     partitions = batched(z, None, road=road)
     for column in added.T:
         for posteriors in (lattice, partitions):

@@ -243,7 +243,7 @@ def test_many_rewards_are_one_by_one(strategy, planner, pooled):
 def test_many_runs_are_one_by_one(strategy, pooled, planner):
     runs = [explored(strategy, pooled, seed=seed) for seed in (3, 4, 5)]
     rewards = [REWARD, 1.0 - REWARD]
-    plans = rf.plan_runs(runs, rewards, planner)
+    plans = rf.planning.plan_runs(runs, rewards, planner)
     assert [len(of_run) for of_run in plans] == [2, 2, 2]
     for of_run, run in zip(plans, runs, strict=True):
         for found, reward in zip(of_run, rewards, strict=True):
@@ -253,7 +253,7 @@ def test_many_runs_are_one_by_one(strategy, pooled, planner):
 def test_runs_of_different_lengths_are_one_by_one():
     whole = explored(rf.Generative())
     runs = [whole, whole.first(4), explored(rf.Qiu(0.1)).first(steps=6), whole.first(steps=2)]
-    for of_run, run in zip(rf.plan_runs(runs, [REWARD]), runs, strict=True):
+    for of_run, run in zip(rf.planning.plan_runs(runs, [REWARD]), runs, strict=True):
         assert_same_plan(of_run[0], rf.plan(run, REWARD))
 
 
@@ -277,12 +277,12 @@ def test_runs_with_the_same_points_share_one_factorisation(monkeypatch, strategy
         return lattice(self, candidates, **options)
 
     monkeypatch.setattr(rf.Model, "lattice", counted)
-    rf.plan_runs(runs, [REWARD, 1.0 - REWARD], rf.Optimistic(0.1))
+    rf.planning.plan_runs(runs, [REWARD, 1.0 - REWARD], rf.Optimistic(0.1))
     assert sum(made) == designs
 
 
 def test_no_runs_are_no_plans():
-    assert rf.plan_runs([], [REWARD]) == []
+    assert rf.planning.plan_runs([], [REWARD]) == []
 
 
 # --- exact limits ---
@@ -305,7 +305,7 @@ def test_full_coverage_of_a_deterministic_world_is_value_iteration(planner, cent
     """Delta kernel: the mean is V(s')/(1 + ridge), sigma^2 is ridge/(1 + ridge), and the ridge is tiny."""
     law = np.eye(6)[np.random.default_rng(1).integers(0, 6, (6, 5))]
     world = rf.FiniteWorld(law, horizon=4, start=0)
-    data = by_hand(world, model(rf.Delta(), 1e-14, pooled=True, centred=centred), times=1)
+    data = by_hand(world, model(rf.kernels.Delta(), 1e-14, pooled=True, centred=centred), times=1)
     found = rf.plan(data, REWARD, planner)
     actions, values = reference_runs.value_iteration(world, REWARD)
     assert found.actions.tolist() == actions.tolist()
@@ -317,7 +317,7 @@ def test_exploring_a_deterministic_world_with_a_delta_kernel_finds_the_optimum()
     """Alg 2 asks every (s,a) once before any again, for every step."""
     law = np.eye(6)[np.random.default_rng(2).integers(0, 6, (4, 6, 5))]
     world = rf.FiniteWorld(law, horizon=4, start=0)
-    data = rf.explore(world, model(rf.Delta(), 1e-9), rf.Generative(), samples_per_step=30)
+    data = rf.explore(world, model(rf.kernels.Delta(), 1e-9), rf.Generative(), samples_per_step=30)
     actions, values = reference_runs.value_iteration(world, REWARD)
     found = rf.plan(data, REWARD)
     assert found.actions.tolist() == actions.tolist()
@@ -327,7 +327,7 @@ def test_exploring_a_deterministic_world_with_a_delta_kernel_finds_the_optimum()
 def test_a_delta_kernel_is_the_empirical_law():
     """Visits that count n + ridge: value iteration in the table of relative frequencies."""
     world, ridge, times = small_world(), 0.5, 7
-    data = by_hand(world, model(rf.Delta(), ridge, pooled=True), times)
+    data = by_hand(world, model(rf.kernels.Delta(), ridge, pooled=True), times)
     law = np.zeros((6, 5, 6))
     for s, a, t in zip(data.state, data.action, data.next_state, strict=True):
         law[s, a, t] += 1.0 / (times + ridge)
@@ -338,7 +338,7 @@ def test_a_delta_kernel_is_the_empirical_law():
 
 
 @pytest.mark.parametrize("centred", [False, True], ids=["plain", "centred"])
-@pytest.mark.parametrize("make", [rf.sharpened_world, rf.corridor_world])
+@pytest.mark.parametrize("make", [rf.worlds.sharpened_world, rf.worlds.corridor_world])
 def test_on_the_hard_worlds_exhaustive_data_are_enough(make, centred):
     """Planning matters there: the policy that looks at the reward alone loses nearly half, or more."""
     world, reward = make(states=30, actions=10)
@@ -503,14 +503,14 @@ def test_no_rewards_are_refused():
 def test_runs_on_different_worlds_cannot_be_planned_together(other):
     foreign = rf.explore(other, model(), rf.Uniform(), samples_per_step=2)
     with pytest.raises(ValueError, match="must come from one grid and horizon"):
-        rf.plan_runs([explored(), foreign], [REWARD])
+        rf.planning.plan_runs([explored(), foreign], [REWARD])
 
 
 def test_runs_of_different_models_are_planned_with_their_own():
     models = [model(), model(rf.SquaredExponential(0.9), 0.01), model()]
     world = small_world()
     runs = [rf.explore(world, own, rf.Uniform(), samples_per_step=6, seed=i) for i, own in enumerate(models)]
-    for run, (plan,) in zip(runs, rf.plan_runs(runs, [REWARD], rf.Mean()), strict=True):
+    for run, (plan,) in zip(runs, rf.planning.plan_runs(runs, [REWARD], rf.Mean()), strict=True):
         np.testing.assert_array_equal(plan.values, rf.plan(run, REWARD, rf.Mean()).values)
 
 
@@ -540,7 +540,7 @@ def test_no_states_no_actions():
 def test_random_ties_of_two_runs_are_independent():
     flat, world = np.zeros((6, 5)), small_world()
     runs = rf.explore_many(world, model(), rf.Uniform(), episodes=3, seeds=[0, 1])
-    (one,), (two,) = rf.plan_runs(runs, [flat], rf.Mean(ties="random"))
+    (one,), (two,) = rf.planning.plan_runs(runs, [flat], rf.Mean(ties="random"))
     assert one.actions.tolist() != two.actions.tolist()
     assert two.actions.tolist() == rf.plan(runs[1], flat, rf.Mean(ties="random")).actions.tolist()
 

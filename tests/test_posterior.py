@@ -14,7 +14,7 @@ import reference
 import rewardfree as rf
 from rewardfree.posterior import design as design_module
 from rewardfree.posterior import prior
-from rewardfree.posterior.backend import Recording
+from rewardfree.posterior.engine.backend import Recording
 from strict_backend import StrictBackend
 
 # 1e-10 on means and variances: an inverse at these ridges keeps 11 digits or more.
@@ -24,7 +24,7 @@ KERNELS = [
     rf.SquaredExponential(lengthscale=(0.2, 0.3)),
     rf.NeuralTangent(depth=2, bias=0.1),
     0.7 * rf.Matern(nu=0.8, lengthscale=0.3) + rf.Linear(bias=0.2),
-    rf.Delta(),
+    rf.kernels.Delta(),
 ]
 
 
@@ -35,7 +35,7 @@ def points(n, seed=0, dim=2):
 def on_all_of(kernel, z, queries, ridge, backend):
     """A lattice over queries and z, with z appended to its two designs; the answers are about the queries."""
     candidates = np.concatenate([queries, z])
-    lattice = rf.Lattice(kernel, candidates, ridge=ridge, designs=2, capacity=4)
+    lattice = rf.posterior.Lattice(kernel, candidates, ridge=ridge, designs=2, capacity=4)
     if backend == "strict":
         lattice._backend = StrictBackend()
         lattice._build(lattice._backend.array(candidates), 2, 4)
@@ -51,7 +51,7 @@ def test_mean_and_variance_are_the_textbook_ones(kernel, backend):
     expected_variance = reference.variance(kernel, z, ridge, q)
     expected_gain = reference.information_gain(kernel, z, ridge)
     if backend == "design":
-        design = rf.Design(kernel, ridge=ridge)
+        design = rf.posterior.Design(kernel, ridge=ridge)
         design.extend(z)
         answers = [(design.mean(y, q), design.mean(y[:, 0], q), design.std(q), design.information_gain())]
     else:
@@ -82,7 +82,7 @@ def test_agrees_with_scikit_learn(ours, theirs):
     z, q, y = points(60), points(30, 1), np.sin(9 * points(60)[:, 0])
     theirs = GaussianProcessRegressor(theirs, alpha=0.05, optimizer=None).fit(z, y)
     mean, std = theirs.predict(q, return_std=True)
-    design = rf.Design(ours, ridge=0.05)
+    design = rf.posterior.Design(ours, ridge=0.05)
     design.extend(z)
     lattice = on_all_of(ours, z, q, 0.05, "numpy")
     np.testing.assert_allclose(design.mean(y, q), mean, **CLOSE)
@@ -94,7 +94,7 @@ def test_agrees_with_scikit_learn(ours, theirs):
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=8), st.sampled_from(KERNELS))
 def test_extending_in_pieces_is_refitting(sizes, kernel):
     z, q = points(sum(sizes)), points(9, 1)
-    whole, pieces = rf.Design(kernel, ridge=0.3), rf.Design(kernel, ridge=0.3)
+    whole, pieces = rf.posterior.Design(kernel, ridge=0.3), rf.posterior.Design(kernel, ridge=0.3)
     whole.extend(z)
     for part in np.split(z, np.cumsum(sizes)[:-1]):
         pieces.extend(part)
@@ -110,8 +110,8 @@ def test_any_pattern_of_appends_matches_one_design_each(data):
     """Random subsets in random order, questions at random moments, some designs ahead of others."""
     g, m = 3, 50
     z, kernel = points(m), rf.Matern(nu=2.5, lengthscale=0.2)
-    lattice = rf.Lattice(kernel, z, ridge=0.2, designs=g, capacity=2)
-    designs = [rf.Design(kernel, ridge=0.2) for _ in range(g)]
+    lattice = rf.posterior.Lattice(kernel, z, ridge=0.2, designs=g, capacity=2)
+    designs = [rf.posterior.Design(kernel, ridge=0.2) for _ in range(g)]
     for _ in range(data.draw(st.integers(1, 10))):
         chosen = data.draw(st.lists(st.integers(0, g - 1), min_size=1, unique=True))
         added = data.draw(st.lists(st.integers(0, m - 1), min_size=len(chosen), max_size=len(chosen)))
@@ -134,7 +134,7 @@ def test_any_pattern_of_appends_matches_one_design_each(data):
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_information_gain_adds_up_along_the_way(kernel, ridge):
     z = points(30)
-    design, total = rf.Design(kernel, ridge=ridge), 0.0
+    design, total = rf.posterior.Design(kernel, ridge=ridge), 0.0
     for point in z:
         total += 0.5 * np.log1p(design.std(point[None])[0] ** 2 / ridge)
         design.extend(point[None])
@@ -144,7 +144,7 @@ def test_information_gain_adds_up_along_the_way(kernel, ridge):
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KERNELS), st.floats(1e-3, 10))
 def test_variance_never_rises(seed, kernel, ridge):
     z = points(20, seed)
-    lattice = rf.Lattice(kernel, z, ridge=ridge)
+    lattice = rf.posterior.Lattice(kernel, z, ridge=ridge)
     before = lattice.std()
     for index in np.random.default_rng(seed).integers(0, 20, 12):
         lattice.append([0], [index])
@@ -157,7 +157,7 @@ def test_variance_never_rises(seed, kernel, ridge):
 def test_the_order_of_the_data_does_not_matter(order):
     z, q = points(15), points(6, 1)
     y, order = np.sin(5 * z[:, 0]), np.array(order)
-    first, second = (rf.Design(rf.Matern(1.5, 0.2), ridge=0.05) for _ in range(2))
+    first, second = (rf.posterior.Design(rf.Matern(1.5, 0.2), ridge=0.05) for _ in range(2))
     first.extend(z)
     second.extend(z[order])
     np.testing.assert_allclose(first.mean(y, q), second.mean(y[order], q), **CLOSE)
@@ -169,8 +169,8 @@ def test_two_thousand_appends_stay_on_the_refit():
     kernel, ridge, n = rf.SquaredExponential(0.1), 1e-4, 2000
     candidates = points(300, 3)
     chosen = np.random.default_rng(4).integers(0, 300, n)
-    lattice = rf.Lattice(kernel, candidates, ridge=ridge, capacity=n)
-    design, refit = rf.Design(kernel, ridge=ridge), rf.Design(kernel, ridge=ridge)
+    lattice = rf.posterior.Lattice(kernel, candidates, ridge=ridge, capacity=n)
+    design, refit = rf.posterior.Design(kernel, ridge=ridge), rf.posterior.Design(kernel, ridge=ridge)
     for index in chosen:
         lattice.append([0], [index])
         design.extend(candidates[[index]])
@@ -190,10 +190,13 @@ def test_single_precision_holds_three_to_six_digits(ridge):
     z, q, kernel = points(160), points(50, 1), rf.Matern(1.5, 0.1)
     y = np.sin(6 * z[:, 0])
     tolerance = 40 * np.finfo(np.float32).eps / ridge
-    exact, single = rf.Design(kernel, ridge=ridge), rf.Design(kernel, ridge=ridge, dtype=np.float32)
+    exact, single = (
+        rf.posterior.Design(kernel, ridge=ridge),
+        rf.posterior.Design(kernel, ridge=ridge, dtype=np.float32),
+    )
     exact.extend(z)
     single.extend(z)
-    lattice = rf.Lattice(kernel, np.concatenate([q, z]), ridge=ridge, dtype=np.float32)
+    lattice = rf.posterior.Lattice(kernel, np.concatenate([q, z]), ridge=ridge, dtype=np.float32)
     for index in range(50, 210):
         lattice.append([0], [index])
     for mean, std in [
@@ -207,7 +210,10 @@ def test_single_precision_holds_three_to_six_digits(ridge):
 
 def test_without_data_the_answer_is_the_prior():
     kernel, q = 2.0 * rf.Matern(1.5, 0.1), points(5)
-    design, lattice = rf.Design(kernel, ridge=0.5), rf.Lattice(kernel, q, ridge=0.5, designs=3)
+    design, lattice = (
+        rf.posterior.Design(kernel, ridge=0.5),
+        rf.posterior.Lattice(kernel, q, ridge=0.5, designs=3),
+    )
     np.testing.assert_array_equal(design.mean(np.zeros(0), q), np.zeros(5))
     np.testing.assert_array_equal(design.mean(np.zeros((0, 2)), q), np.zeros((5, 2)))
     np.testing.assert_allclose(design.std(q), np.sqrt(2.0))
@@ -220,7 +226,7 @@ def test_without_data_the_answer_is_the_prior():
 def test_the_same_point_again_and_again_is_an_average():
     """k = 1 at one point: mean = sum(y)/(n + ridge), variance = ridge/(n + ridge)."""
     z, y, ridge = np.zeros((6, 2)), np.arange(6.0), 1e-6
-    design = rf.Design(rf.SquaredExponential(0.1), ridge=ridge)
+    design = rf.posterior.Design(rf.SquaredExponential(0.1), ridge=ridge)
     design.extend(z)
     assert design.mean(y, z[:1])[0] == pytest.approx(15.0 / (6 + ridge), abs=1e-9)
     assert design.std(z[:1])[0] ** 2 == pytest.approx(ridge / (6 + ridge), abs=1e-12)
@@ -228,7 +234,7 @@ def test_the_same_point_again_and_again_is_an_average():
 
 def test_blocks_of_queries_change_nothing(monkeypatch):
     z, q = points(30), points(101, 1)
-    design = rf.Design(rf.Matern(2.5, 0.2), ridge=0.1)
+    design = rf.posterior.Design(rf.Matern(2.5, 0.2), ridge=0.1)
     design.extend(z)
     y = np.stack([z[:, 0], z[:, 1]], axis=1)
     mean, std = design.mean(y, q), design.std(q)
@@ -243,7 +249,7 @@ def test_a_table_of_the_kernel_changes_nothing(monkeypatch):
     stds = []
     for size in (0, 2**20):
         monkeypatch.setattr(prior, "TABLE_BYTES", size)
-        lattice = rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
+        lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
         assert isinstance(lattice._prior, prior.Evaluated if size == 0 else prior.Table)
         for pair in chosen:
             lattice.append([0, 1], pair)
@@ -261,11 +267,11 @@ GRIDS = {
 
 @pytest.mark.parametrize("axes", GRIDS.values(), ids=GRIDS)
 @pytest.mark.parametrize(
-    "kernel", [rf.Matern(1.5, 0.3), rf.Delta(), 2.0 * rf.SquaredExponential(0.5)], ids=repr
+    "kernel", [rf.Matern(1.5, 0.3), rf.kernels.Delta(), 2.0 * rf.SquaredExponential(0.5)], ids=repr
 )
 def test_rows_on_a_grid_are_windows_of_one_table(axes, kernel):
     z = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    rows = rf.Lattice(kernel, z, ridge=0.1)._prior
+    rows = rf.posterior.Lattice(kernel, z, ridge=0.1)._prior
     assert isinstance(rows, prior.Windows)
     every = np.arange(len(z))
     np.testing.assert_allclose(rows(every), kernel(z, z), rtol=0, atol=1e-14)
@@ -278,17 +284,17 @@ def test_rows_off_a_grid_are_evaluated():
     uneven = z**2
     for points, kernel in [
         (z, rf.Linear()),
-        (z[::-1], rf.Delta()),
-        (z[:-1], rf.Delta()),
-        (uneven, rf.Delta()),
+        (z[::-1], rf.kernels.Delta()),
+        (z[:-1], rf.kernels.Delta()),
+        (uneven, rf.kernels.Delta()),
     ]:
-        assert isinstance(rf.Lattice(kernel, points, ridge=0.1, capacity=1)._prior, prior.Evaluated)
+        assert isinstance(rf.posterior.Lattice(kernel, points, ridge=0.1, capacity=1)._prior, prior.Evaluated)
 
 
 def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
     """A product over more than two designs fails; the answer must be the same, and nothing half-written."""
     z, y = points(33), np.random.default_rng(1).standard_normal((5, 2, 3))
-    plain, tight = (rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=5) for _ in range(2))
+    plain, tight = (rf.posterior.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=5) for _ in range(2))
     whole_product = tight._rows.product
 
     def product(columns, designs):
@@ -312,7 +318,7 @@ def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):
 def test_memory_that_runs_out_late_leaves_no_half_written_row(monkeypatch):
     """Failing anywhere in a pass, then answering in halves, must give the plain numbers."""
     z, y = points(33), np.random.default_rng(1).standard_normal((4, 2))
-    plain, tight = (rf.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=4) for _ in range(2))
+    plain, tight = (rf.posterior.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=4) for _ in range(2))
     whole, failed = tight._backend.subtract_squares, []
 
     def once_full(buffer, index, values):
@@ -332,7 +338,7 @@ def test_memory_that_runs_out_late_leaves_no_half_written_row(monkeypatch):
 
 def test_a_lattice_too_large_says_what_to_do():
     with pytest.raises(MemoryError, match=r"no room for .* GiB .*fewer designs at a time"):
-        rf.Lattice(rf.Delta(), points(1000), ridge=1.0, designs=10**6, capacity=10**5)
+        rf.posterior.Lattice(rf.kernels.Delta(), points(1000), ridge=1.0, designs=10**6, capacity=10**5)
 
 
 @pytest.mark.parametrize("pattern", ["ask, append", "append, ask", "append twice"])
@@ -341,7 +347,7 @@ def test_a_round_recorded_at_other_counts_is_right(pattern):
     z, kernel, g = points(30), rf.Matern(1.5, 0.3), 3
     chosen = np.random.default_rng(2).integers(0, 30, (8, g))
     y = np.random.default_rng(3).standard_normal((g, 20))
-    plain, recorded = (rf.Lattice(kernel, z, ridge=0.2, designs=g, capacity=20) for _ in range(2))
+    plain, recorded = (rf.posterior.Lattice(kernel, z, ridge=0.2, designs=g, capacity=20) for _ in range(2))
     answers = {}
     for lattice in (plain, recorded):
         lattice.append([0, 1], [3, 4])  # not all of one length
@@ -360,7 +366,7 @@ def test_a_round_recorded_at_other_counts_is_right(pattern):
 
 
 def test_one_pass_serves_an_append_and_a_question(monkeypatch):
-    lattice = rf.Lattice(rf.Matern(1.5, 0.3), points(30), ridge=0.2, designs=2)
+    lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.3), points(30), ridge=0.2, designs=2)
     product, passes = lattice._rows.product, []
     monkeypatch.setattr(lattice._rows, "product", lambda c, d: (passes.append(c.shape), product(c, d))[1])
     for n in range(1, 6):
@@ -373,12 +379,12 @@ def test_one_pass_serves_an_append_and_a_question(monkeypatch):
 def test_queries_come_in_blocks_of_bounded_size(monkeypatch):
     sizes = []
 
-    class Watched(rf.Delta):
+    class Watched(rf.kernels.Delta):
         def _between(self, x, y):
             sizes.append(len(x) * len(y))
             return super()._between(x, y)
 
-    design = rf.Design(Watched(), ridge=0.1)
+    design = rf.posterior.Design(Watched(), ridge=0.1)
     design.extend(points(30))
     sizes.clear()
     monkeypatch.setattr(design_module, "BLOCK_BYTES", 30 * 8 * 7)
@@ -391,8 +397,8 @@ def test_queries_come_in_blocks_of_bounded_size(monkeypatch):
 def test_room_doubles(monkeypatch):
     """Growing by one each time would copy everything each time."""
     design, lattice = (
-        rf.Design(rf.Delta(), ridge=1.0),
-        rf.Lattice(rf.Delta(), points(9), ridge=1.0, capacity=1),
+        rf.posterior.Design(rf.kernels.Delta(), ridge=1.0),
+        rf.posterior.Lattice(rf.kernels.Delta(), points(9), ridge=1.0, capacity=1),
     )
     grown, room = [], set()
     grow = lattice._rows.grow
@@ -420,7 +426,9 @@ def test_rounding_below_zero_is_clipped_and_no_more():
 
     z = np.array([[0.0], [1.0]])
     for excess, refused in [(0.0, False), (1e-13, False), (1e-6, True)]:
-        design, lattice = (make(Tilted(excess)) for make in (_design, lambda k: rf.Lattice(k, z, ridge=1e-3)))
+        design, lattice = (
+            make(Tilted(excess)) for make in (_design, lambda k: rf.posterior.Lattice(k, z, ridge=1e-3))
+        )
         design.extend(z[:1])
         lattice.append([0], [0])
         for _ in range(400):  # var(1) = 1 - (1 + excess)^2 n/(n + ridge): below zero for large n
@@ -435,13 +443,13 @@ def test_rounding_below_zero_is_clipped_and_no_more():
 
 
 def _design(kernel):
-    return rf.Design(kernel, ridge=1e-3)
+    return rf.posterior.Design(kernel, ridge=1e-3)
 
 
 def test_the_callers_array_is_not_the_lattices():
     z = points(40)
     given = z.copy()
-    mine, other = (rf.Lattice(rf.Matern(1.5, 0.3), array, ridge=0.2) for array in (given, z))
+    mine, other = (rf.posterior.Lattice(rf.Matern(1.5, 0.3), array, ridge=0.2) for array in (given, z))
     for lattice in (mine, other):
         lattice.append(None, [3])
     given[:] = 0.0
@@ -452,20 +460,23 @@ def test_the_callers_array_is_not_the_lattices():
 
 def test_whole_number_points_are_points():
     grid = np.array([[0, 0], [1, 1], [2, 2]])
-    design, lattice = rf.Design(rf.Matern(1.5), ridge=0.1), rf.Lattice(rf.Matern(1.5), grid, ridge=0.1)
+    design, lattice = (
+        rf.posterior.Design(rf.Matern(1.5), ridge=0.1),
+        rf.posterior.Lattice(rf.Matern(1.5), grid, ridge=0.1),
+    )
     for posterior in (design, lattice):
         posterior.extend([[1, 1]])
     np.testing.assert_allclose(lattice.std([[2, 2], [1, 1]])[0], design.std([[2, 2], [1, 1]]), atol=1e-12)
 
 
 def test_of_equal_candidates_the_first_is_meant_and_zero_has_no_sign():
-    lattice = rf.Lattice(rf.Delta(), [[0.0], [1.0], [1.0]], ridge=1.0)
+    lattice = rf.posterior.Lattice(rf.kernels.Delta(), [[0.0], [1.0], [1.0]], ridge=1.0)
     lattice.extend([[1.0], [-0.0]])
     np.testing.assert_array_equal(lattice.indices(), [1, 0])
 
 
 def test_no_designs_and_no_queries_are_empty_answers():
-    lattice = rf.Lattice(rf.Delta(), points(4), ridge=1.0, designs=3)
+    lattice = rf.posterior.Lattice(rf.kernels.Delta(), points(4), ridge=1.0, designs=3)
     lattice.append(None, [0, 1, 2])
     assert lattice.mean(np.zeros((0, 0)), designs=[]).shape == (0, 4)
     assert lattice.std(designs=[]).shape == (0, 4)
@@ -475,7 +486,7 @@ def test_no_designs_and_no_queries_are_empty_answers():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_design_can_be_copied_and_sent_to_another_process(dtype):
-    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.1, dtype=dtype)
+    design = rf.posterior.Design(rf.Matern(1.5, 0.3), ridge=0.1, dtype=dtype)
     design.extend(points(9))
     for other in (copy.deepcopy(design), pickle.loads(pickle.dumps(design))):
         other.extend(points(3, 1))
@@ -486,8 +497,8 @@ def test_a_design_can_be_copied_and_sent_to_another_process(dtype):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda k: rf.Design(k, ridge=1.0, dtype=np.float32),
-        lambda k: rf.Lattice(k, [[0.0, 0.0]], ridge=1.0, dtype=np.float32),
+        lambda k: rf.posterior.Design(k, ridge=1.0, dtype=np.float32),
+        lambda k: rf.posterior.Lattice(k, [[0.0, 0.0]], ridge=1.0, dtype=np.float32),
     ],
 )
 def test_what_single_precision_cannot_hold_is_refused(make):
@@ -496,14 +507,14 @@ def test_what_single_precision_cannot_hold_is_refused(make):
         with pytest.raises(ValueError, match=r"must be finite|must stay below|candidates"):
             posterior.extend([[large, 0.0]])
     with pytest.raises(ValueError, match=r"must be finite|must stay below"):
-        rf.Lattice(rf.Linear(), [[1e30, 0.0]], ridge=1.0, dtype=np.float32)
+        rf.posterior.Lattice(rf.Linear(), [[1e30, 0.0]], ridge=1.0, dtype=np.float32)
     with pytest.raises(ValueError, match="targets must be finite"):
         posterior.extend([[0.0, 0.0]])
         posterior.mean(np.full((*posterior.batch, 1), 1e60), [[0.0, 0.0]])
 
 
 def test_repeat_on_the_cpu_is_a_loop():
-    lattice, done = rf.Lattice(rf.Delta(), points(4), ridge=1.0), []
+    lattice, done = rf.posterior.Lattice(rf.kernels.Delta(), points(4), ridge=1.0), []
 
     def step():
         done.append(lattice.length())
@@ -516,11 +527,11 @@ def test_repeat_on_the_cpu_is_a_loop():
 
 def test_both_offer_the_protocol_and_no_place_for_targets():
     design, lattice = (
-        rf.Design(rf.Delta(), ridge=1.0),
-        rf.Lattice(rf.Delta(), points(4), ridge=1.0, designs=2),
+        rf.posterior.Design(rf.kernels.Delta(), ridge=1.0),
+        rf.posterior.Lattice(rf.kernels.Delta(), points(4), ridge=1.0, designs=2),
     )
     for posterior, batch in [(design, ()), (lattice, (2,))]:
-        assert isinstance(posterior, rf.Posterior)
+        assert isinstance(posterior, rf.posterior.Posterior)
         assert posterior.batch == batch
         posterior.extend(points(4))
         before = set(vars(posterior))
@@ -530,7 +541,7 @@ def test_both_offer_the_protocol_and_no_place_for_targets():
 
 def test_growing_does_not_disturb_what_is_there():
     z, kernel = points(12), rf.Matern(1.5, 0.3)
-    small, large = (rf.Lattice(kernel, z, ridge=0.1, designs=2, capacity=c) for c in (1, 99))
+    small, large = (rf.posterior.Lattice(kernel, z, ridge=0.1, designs=2, capacity=c) for c in (1, 99))
     for index in range(12):
         for lattice in (small, large):
             lattice.append([index % 2], [index])
@@ -550,7 +561,10 @@ def test_an_indefinite_kernel_is_named():
             return "Backwards()"
 
     z = np.arange(4.0)[:, None]
-    design, lattice = rf.Design(Backwards(), ridge=0.1), rf.Lattice(Backwards(), z, ridge=0.1)
+    design, lattice = (
+        rf.posterior.Design(Backwards(), ridge=0.1),
+        rf.posterior.Lattice(Backwards(), z, ridge=0.1),
+    )
     message = r"Backwards\(\).*ridge 0.1 on \d points.*larger ridge.*positive semi-definite"
     with pytest.raises(np.linalg.LinAlgError, match=message):
         design.extend(z)
@@ -563,20 +577,44 @@ def test_an_indefinite_kernel_is_named():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rf.Design(rf.Delta(), ridge=0.0), "ridge must be positive, got 0"),
-        (lambda: rf.Design(rf.Delta(), ridge=np.nan), "ridge must be finite"),
-        (lambda: rf.Design(rf.Delta(), ridge="a"), "ridge must be a number"),
-        (lambda: rf.Design(rf.Delta(), ridge=1.0, dtype=np.int64), "dtype must be float64 or float32"),
-        (lambda: rf.Design("rbf", ridge=1.0), "a kernel must offer"),
-        (lambda: rf.Lattice(rf.Delta(), np.zeros((0, 2)), ridge=1.0), "at least one point"),
-        (lambda: rf.Lattice(rf.Delta(), [[np.inf, 0.0]], ridge=1.0), "candidates must be finite"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=-1.0), "ridge must be positive"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, designs=0), "designs must be a whole number"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, capacity=1.5), "capacity must be a whole"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, dtype="int32"), "dtype must be"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, dtype="floaty"), "dtype must be"),
-        (lambda: rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="gpu"), 'device must be "cpu"'),
-        (lambda: rf.Lattice(rf.Matern(1.5, (1, 2, 3)), points(3), ridge=1.0), "lengthscale has 3 entries"),
+        (lambda: rf.posterior.Design(rf.kernels.Delta(), ridge=0.0), "ridge must be positive, got 0"),
+        (lambda: rf.posterior.Design(rf.kernels.Delta(), ridge=np.nan), "ridge must be finite"),
+        (lambda: rf.posterior.Design(rf.kernels.Delta(), ridge="a"), "ridge must be a number"),
+        (
+            lambda: rf.posterior.Design(rf.kernels.Delta(), ridge=1.0, dtype=np.int64),
+            "dtype must be float64 or float32",
+        ),
+        (lambda: rf.posterior.Design("rbf", ridge=1.0), "a kernel must offer"),
+        (lambda: rf.posterior.Lattice(rf.kernels.Delta(), np.zeros((0, 2)), ridge=1.0), "at least one point"),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), [[np.inf, 0.0]], ridge=1.0),
+            "candidates must be finite",
+        ),
+        (lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=-1.0), "ridge must be positive"),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, designs=0),
+            "designs must be a whole number",
+        ),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, capacity=1.5),
+            "capacity must be a whole",
+        ),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, dtype="int32"),
+            "dtype must be",
+        ),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, dtype="floaty"),
+            "dtype must be",
+        ),
+        (
+            lambda: rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, device="gpu"),
+            'device must be "cpu"',
+        ),
+        (
+            lambda: rf.posterior.Lattice(rf.Matern(1.5, (1, 2, 3)), points(3), ridge=1.0),
+            "lengthscale has 3 entries",
+        ),
     ],
 )
 def test_bad_settings_are_refused(make, message):
@@ -598,7 +636,7 @@ def test_bad_settings_are_refused(make, message):
     ],
 )
 def test_bad_questions_to_a_design_are_refused_and_change_nothing(ask, message):
-    design = rf.Design(rf.Matern(1.5, 0.2), ridge=0.1)
+    design = rf.posterior.Design(rf.Matern(1.5, 0.2), ridge=0.1)
     design.extend(points(5))
     before = design.std(points(3, 1))
     with pytest.raises(ValueError, match=message):
@@ -631,7 +669,7 @@ def test_bad_questions_to_a_design_are_refused_and_change_nothing(ask, message):
     ],
 )
 def test_bad_questions_to_a_lattice_are_refused_and_change_nothing(ask, message):
-    lattice = rf.Lattice(rf.Matern(1.5, 0.2), points(8), ridge=0.1, designs=3)
+    lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.2), points(8), ridge=0.1, designs=3)
     lattice.extend(points(8)[:2])
     before = lattice.std()
     with pytest.raises(ValueError, match=message):
@@ -642,4 +680,4 @@ def test_bad_questions_to_a_lattice_are_refused_and_change_nothing(ask, message)
 
 def test_a_gpu_that_is_not_there_is_said_so():
     with pytest.raises(ValueError, match=r"needs torch|sees (no|\d+) CUDA device"):
-        rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="cuda:63")
+        rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, device="cuda:63")

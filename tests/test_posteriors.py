@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import reference
 import rewardfree as rf
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.posterior import Bundle, Posteriors
 from rewardfree.posterior.lattice import BLOCK_POINTS
-from rewardfree.regressions import Regressions
 from strict_backend import StrictBackend
 
 # Two exact factorisations at a ridge of 0.2: rounding alone lies between them.
@@ -29,7 +29,7 @@ def grid(side=6):
 
 def lattice(kernel=KERNELS[0], z=None, designs=3, capacity=2, backend="numpy"):
     z = points() if z is None else z
-    made = rf.Lattice(kernel, z, ridge=RIDGE, designs=designs, capacity=capacity)
+    made = rf.posterior.Lattice(kernel, z, ridge=RIDGE, designs=designs, capacity=capacity)
     if backend == "strict":
         made._backend = StrictBackend()
         made._build(made._backend.array(z), designs, capacity)
@@ -37,7 +37,9 @@ def lattice(kernel=KERNELS[0], z=None, designs=3, capacity=2, backend="numpy"):
 
 
 def bundle(kernel=KERNELS[0], z=None, designs=3):
-    return Bundle([rf.Design(kernel, ridge=RIDGE) for _ in range(designs)], points() if z is None else z)
+    return Bundle(
+        [rf.posterior.Design(kernel, ridge=RIDGE) for _ in range(designs)], points() if z is None else z
+    )
 
 
 def targets(posteriors, designs=None, columns=2, g=3):
@@ -350,7 +352,7 @@ def test_a_block_that_fails_late_takes_the_earlier_ones_with_it(first):
 
 
 def test_a_larger_ridge_is_indeed_the_remedy():
-    each = rf.Lattice(Opposed(), points(), ridge=3.0)
+    each = rf.posterior.Lattice(Opposed(), points(), ridge=3.0)
     each.extend_each(np.array([[1, 2, 3]]))
     expected = reference.variance(rf.Model(Opposed(), 3.0).kernel, points()[[1, 2, 3]], 3.0, points()[[1]])
     np.testing.assert_allclose(each.std(rows=[1])[0] ** 2, expected, rtol=1e-12)
@@ -362,7 +364,7 @@ def test_a_larger_ridge_is_indeed_the_remedy():
 def labelled(runs=3, n=7, size=4, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.random((15, 2))
-    lattice = rf.Lattice(rf.Matern(1.5, 0.4), z, ridge=0.3, designs=runs)
+    lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.4), z, ridge=0.3, designs=runs)
     points, labels = rng.integers(15, size=(runs, n)), rng.integers(size, size=(runs, n))
     lattice.extend_each(points)
     return lattice, labels, rng.normal(size=(runs, size))
@@ -403,7 +405,7 @@ def test_the_law_that_is_kept_answers_as_the_regression_does(centred, timed):
     law = rng.random((5, 4, 5))
     world = rf.FiniteWorld(law / law.sum(-1, keepdims=True), horizon=3)
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, centred=centred, timed=timed)
-    kept, plain = (Regressions(model, world.grid, 3, runs=2, capacity=12) for _ in range(2))
+    kept, plain = (FiniteEstimate(model, world.grid, 3, runs=2, capacity=12) for _ in range(2))
     plain._laws = []
     values, rows = rng.normal(size=(2, 5, 3)), np.array([[0, 7], [19, 3]])
     for _ in range(4):

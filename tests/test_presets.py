@@ -45,10 +45,14 @@ def test_an_unknown_name_is_told_the_known_ones(name):
 def test_a_preset_is_frozen():
     with pytest.raises(FrozenInstanceError):
         PUBLISHED.fresh = True
-    assert isinstance(PUBLISHED, rf.Preset) and hash(PUBLISHED) == hash(replace(LITERAL, **vars(PUBLISHED)))
+    assert isinstance(PUBLISHED, rf.worlds.Preset) and hash(PUBLISHED) == hash(
+        replace(LITERAL, **vars(PUBLISHED))
+    )
 
 
-@pytest.mark.parametrize("kernel", [rf.Delta(), rf.Linear(), rf.NeuralTangent(1), 2.0 * SE, SE + MATERN_15])
+@pytest.mark.parametrize(
+    "kernel", [rf.kernels.Delta(), rf.Linear(), rf.NeuralTangent(1), 2.0 * SE, SE + MATERN_15]
+)
 def test_the_paper_has_no_ridge_for_other_kernels(kernel):
     with pytest.raises(ValueError, match=r"the paper sets no ridge for .*: give ridge="):
         PUBLISHED.ridge(kernel)

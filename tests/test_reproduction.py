@@ -138,7 +138,7 @@ def test_a_unit_is_the_learning_curve_of_the_papers_strategy(preset):
     strategies = {**paper_strategies(preset), **EXTRA}
     assert [unit.names[2] for unit in units] == list(strategies)
     for unit in units:
-        curves = rf.learning_curves(
+        curves = rf.experiments.learning_curves(
             world, rf.Model(kernel, preset.ridge(kernel)), strategies[unit.names[2]], reward,
             {"optimistic": rf.Optimistic(0.1), "mean": rf.Mean()},
             samples_per_step=[4, 8, 16], seeds=range(4),
@@ -313,7 +313,7 @@ def test_figure_1_is_written(figure1):
 def test_the_table_has_the_gaps_of_the_runs(figure1):
     kernel = KERNELS["matern15"]
     world, reward = rf.rkhs_world(kernel, states=20, actions=20)
-    curve = rf.learning_curves(
+    curve = rf.experiments.learning_curves(
         world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"own": rf.Optimistic(0.1)},
         samples_per_step=[4, 8, 16], seeds=[0, 1],
     )["own"]  # fmt: skip

@@ -167,7 +167,7 @@ def test_other_ranges_are_told_the_rescaling(values, rescaling):
 @pytest.mark.parametrize("reward", [TABLE - 0.5, TABLE + 1.0, -BY_STEP])
 def test_every_planner_of_the_paper_refuses_other_ranges(planner, reward):
     world = rf.FiniteWorld(np.full((S, A, S), 1 / S), horizon=H)
-    data = rf.explore(world, rf.Model(rf.Delta(), ridge=1.0), rf.Uniform(), episodes=2)
+    data = rf.explore(world, rf.Model(rf.kernels.Delta(), ridge=1.0), rf.Uniform(), episodes=2)
     with pytest.raises(
         ValueError, match=rf"{type(planner).__name__} needs rewards in \[0, 1\], got .*: plan for"
     ):

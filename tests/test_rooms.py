@@ -151,13 +151,13 @@ def test_every_file_keeps_the_order():
         ("cli/app.py", "class A:\n    import torch", "cli/app.py:2: torch on import"),
         (
             "posterior/lattice.py",
-            "from rewardfree.posterior.replay import replay",
-            "posterior/lattice.py:1: rewardfree.posterior.replay.replay on import",
+            "from rewardfree.posterior.engine.replay import replay",
+            "posterior/lattice.py:1: rewardfree.posterior.engine.replay.replay on import",
         ),
         (
             "posterior/lattice.py",
             "from rewardfree.posterior import backend_torch",
-            "posterior/lattice.py:1: rewardfree.posterior.backend_torch on import",
+            "posterior/lattice.py:1: rewardfree.posterior.engine.backend_torch on import",
         ),
         ("arrays.py", "import array_api_compat.torch", "arrays.py:1: array_api_compat.torch on import"),
         ("__init__.py", "import matplotlib", "__init__.py:1: matplotlib in the engine"),
@@ -179,8 +179,8 @@ def test_a_violation_is_caught(name, source, fault):
             "model.py",
             "from rewardfree.posterior import Design, Lattice\nimport scipy.linalg, numpy as np, os.path",
         ),
-        ("posterior/replay.py", "import torch\nfrom rewardfree.posterior.backend import Recording"),
-        ("posterior/lattice.py", "def f():\n    from rewardfree.posterior.replay import replay"),
+        ("posterior/replay.py", "import torch\nfrom rewardfree.posterior.engine.backend import Recording"),
+        ("posterior/lattice.py", "def f():\n    from rewardfree.posterior.engine.replay import replay"),
         (
             "report/style.py",
             "if TYPE_CHECKING:\n    import torch\nimport matplotlib\nimport rewardfree as rf",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 import rewardfree as rf
-from rewardfree.tables import from_table, table_of, tabled
+from rewardfree.registry import from_table, registered, to_table
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Spaces, wrap
 
@@ -303,8 +303,8 @@ KERNELS = [
     rf.Matern(2.5, 1 / 3),
     rf.NeuralTangent(depth=3),
     rf.Linear((1.0, 2.0), bias=0.5),
-    rf.Delta(),
-    rf.SquaredExponential(0.3) + rf.Delta(),
+    rf.kernels.Delta(),
+    rf.SquaredExponential(0.3) + rf.kernels.Delta(),
     2.0 * rf.Matern(0.5, 0.1) * rf.Linear(3.0),
 ]
 VALUES = [
@@ -331,7 +331,7 @@ VALUES = [
     rf.Discrete(4),
     rf.Discrete(2, "s", ((0.0, 1.5), (1.0, -2.0))),
     Spaces(PENDULUM, rf.Discrete(3)),
-    rf.Observation((("cos", "theta"), ("is", "omega")), "float64"),
+    rf.worlds.Observation((("cos", "theta"), ("is", "omega")), "float64"),
     None,
     True,
     3,
@@ -345,7 +345,7 @@ VALUES = [
 
 def through_text(value):
     """By way of strict JSON, which has no infinity of its own."""
-    return from_table(json.loads(json.dumps(table_of(value), allow_nan=False)))
+    return from_table(json.loads(json.dumps(to_table(value), allow_nan=False)))
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:60])
@@ -390,13 +390,13 @@ def test_a_foreign_kernel_is_refused(kernel):
     model = rf.Model(kernel, ridge=0.1)
     for value in (kernel, model, rf.SquaredExponential(1.0) + model.kernel):
         with pytest.raises(ValueError, match="cannot be written to a file: only rewardfree's own kinds can"):
-            table_of(value)
+            to_table(value)
 
 
 def test_code_and_arrays_are_refused():
     for value in (print, object(), np.ones(3), 1j, {1, 2}, rf.Box):
         with pytest.raises(ValueError, match="cannot be written to a file"):
-            table_of(value)
+            to_table(value)
 
 
 def test_a_class_of_the_same_name_is_not_ours():
@@ -405,7 +405,7 @@ def test_a_class_of_the_same_name_is_not_ours():
         names: tuple = ()
 
     with pytest.raises(ValueError, match="cannot be written to a file"):
-        table_of(Box())
+        to_table(Box())
 
 
 @pytest.mark.parametrize("name", ["Nothing", "os.system", "print", "", None, "Foreign", "Experience", 3])
@@ -436,7 +436,7 @@ def test_a_known_name_with_values_that_it_refuses_is_refused():
 
 
 def test_a_class_becomes_known_by_its_name():
-    @tabled
+    @registered
     @dataclass(frozen=True)
     class OnlyInThisTest:
         a: int

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewardfree.special import LARGE_ORDER, _by_expansion, _by_recurrence, matern_correlation
+from rewardfree.kernels.matern import LARGE_ORDER, _by_expansion, _by_recurrence, matern_correlation
 
 RADII = [0.0, 1e-150, 1e-100, 1e-50, 1e-20, 1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 14.0]
 ORDERS = [0.05, 0.1, 0.3, 0.5, 0.7, 0.99, 1.0, 1.01, 1.5, 2.0, 2.5, 3.7, 8.0, 20.0, 33.3]

@@ -72,7 +72,7 @@ def test_a_shorter_plan_is_the_beginning(kernel):
 
 
 def test_no_queries():
-    plan = rf.query_plan(rf.Model(rf.Delta(), ridge=1.0), points(), 0)
+    plan = rf.query_plan(rf.Model(rf.kernels.Delta(), ridge=1.0), points(), 0)
     assert plan.shape == (0,) and plan.dtype == np.int64
 
 
@@ -91,7 +91,7 @@ def test_plan_leaves_the_candidates_alone():
 
 
 def test_delta_visits_every_candidate_before_any_again():
-    plan = rf.query_plan(rf.Model(rf.Delta(), ridge=0.3), points(17), 3 * 17)
+    plan = rf.query_plan(rf.Model(rf.kernels.Delta(), ridge=0.3), points(17), 3 * 17)
     assert plan.reshape(3, 17).tolist() == [list(range(17))] * 3
 
 
@@ -100,7 +100,7 @@ def test_a_single_candidate_is_asked_again():
 
 
 def test_candidates_may_be_lists_of_whole_numbers():
-    assert rf.query_plan(rf.Model(rf.Delta(), ridge=0.1), [[0], [1], [2]], 4).tolist() == [0, 1, 2, 0]
+    assert rf.query_plan(rf.Model(rf.kernels.Delta(), ridge=0.1), [[0], [1], [2]], 4).tolist() == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, 2.5 * rf.Matern(1.5, 0.2), rf.Linear(bias=1.0)], ids=repr)
@@ -108,7 +108,7 @@ def test_candidates_may_be_lists_of_whole_numbers():
 def test_path_of_a_plan(kernel, ridge):
     model = rf.Model(kernel, ridge=ridge)
     plan = rf.query_plan(model, points(), 30)
-    path = rf.uncertainty_path(model, points(), plan, map_after=[0, 7, 30])
+    path = rf.strategies.uncertainty_path(model, points(), plan, map_after=[0, 7, 30])
     assert path.at_query.shape == (30,)
     assert path.largest.shape == path.information_gain.shape == (31,)
     np.testing.assert_allclose(path.at_query, path.largest[:-1], rtol=2e-12)
@@ -125,7 +125,7 @@ def test_path_of_a_plan(kernel, ridge):
 def test_gain_is_the_log_determinant():
     kernel, ridge = rf.Matern(2.5, 0.3), 0.2
     queries = [3, 1, 4, 1, 5, 9, 2, 6]
-    path = rf.uncertainty_path(rf.Model(kernel, ridge=ridge), points(), queries)
+    path = rf.strategies.uncertainty_path(rf.Model(kernel, ridge=ridge), points(), queries)
     for n in range(9):
         z = points()[queries[:n]]
         expected = 0.5 * np.linalg.slogdet(np.eye(n) + kernel(z, z) / ridge)[1]
@@ -134,7 +134,7 @@ def test_gain_is_the_log_determinant():
 
 def test_path_of_any_queries():
     kernel, queries = rf.SquaredExponential(0.2), [3, 1, 4, 1, 5]
-    path = rf.uncertainty_path(rf.Model(kernel, ridge=0.2), points(), queries)
+    path = rf.strategies.uncertainty_path(rf.Model(kernel, ridge=0.2), points(), queries)
     expected = [sigma(kernel, points(), queries[:i], 0.2) for i in range(6)]
     np.testing.assert_allclose(path.at_query, [expected[i][q] for i, q in enumerate(queries)], rtol=1e-12)
     np.testing.assert_allclose(path.largest, [std.max() for std in expected], rtol=1e-12)
@@ -142,7 +142,9 @@ def test_path_of_any_queries():
 
 
 def test_path_of_no_queries():
-    path = rf.uncertainty_path(rf.Model(4.0 * rf.Delta(), ridge=1.0), points(), [], map_after=[0])
+    path = rf.strategies.uncertainty_path(
+        rf.Model(4.0 * rf.kernels.Delta(), ridge=1.0), points(), [], map_after=[0]
+    )
     assert path.at_query.shape == (0,)
     assert path.largest.tolist() == [2.0] and path.information_gain.tolist() == [0.0]
     assert path.maps[0].tolist() == [2.0] * 50
@@ -151,7 +153,7 @@ def test_path_of_no_queries():
 @pytest.mark.parametrize("n", [-1, 2.5, True, "3", None, np.nan, np.inf])
 def test_number_of_queries_must_be_whole(n):
     with pytest.raises(ValueError, match="n must be a whole number"):
-        rf.query_plan(rf.Model(rf.Delta(), ridge=1.0), points(), n)
+        rf.query_plan(rf.Model(rf.kernels.Delta(), ridge=1.0), points(), n)
 
 
 @pytest.mark.parametrize(
@@ -165,11 +167,11 @@ def test_number_of_queries_must_be_whole(n):
     ],
 )
 def test_candidates_must_be_points(candidates, said):
-    model = rf.Model(rf.Delta(), ridge=1.0)
+    model = rf.Model(rf.kernels.Delta(), ridge=1.0)
     with pytest.raises(ValueError, match=said):
         rf.query_plan(model, candidates, 2)
     with pytest.raises(ValueError, match=said):
-        rf.uncertainty_path(model, candidates, [0])
+        rf.strategies.uncertainty_path(model, candidates, [0])
 
 
 def test_lengthscales_must_fit_the_candidates():
@@ -180,11 +182,11 @@ def test_lengthscales_must_fit_the_candidates():
 @pytest.mark.parametrize("query", [-1, 50])
 def test_queries_must_be_candidates(query):
     with pytest.raises(ValueError):
-        rf.uncertainty_path(rf.Model(rf.Delta(), ridge=1.0), points(), [0, query])
+        rf.strategies.uncertainty_path(rf.Model(rf.kernels.Delta(), ridge=1.0), points(), [0, query])
 
 
 @pytest.mark.parametrize("moments", [[7], [-1], [0.5]])
 def test_a_map_after_more_queries_than_there_are_is_refused(moments):
-    model = rf.Model(rf.Delta(), ridge=1.0)
+    model = rf.Model(rf.kernels.Delta(), ridge=1.0)
     with pytest.raises(ValueError, match=r"map_after must (lie in 0\.\.1|be a whole number)"):
-        rf.uncertainty_path(model, np.eye(3), [0], moments)
+        rf.strategies.uncertainty_path(model, np.eye(3), [0], moments)

@@ -14,20 +14,23 @@ import reference
 import reference_tabular as textbook
 import rewardfree as rf
 from reference_runs import small_world
+from rewardfree.baselines.rf_ucrl import Sizes, express_width, ucrl_width
+from rewardfree.baselines.ucbvi import Reach
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Unit
 from rewardfree.posterior import Counts, Lattice, Posteriors
-from rewardfree.regressions import Regressions
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.tabular import Sizes, express_width, ucrl_width
-from rewardfree.strategies.ucbvi import Reach
+from rewardfree.strategies.run_batch import RunBatch
 
 DELTA = 0.1
 COLUMNS = ("h", "state", "action", "next_state")
-CERTIFIED = [rf.RFUCRL(0.5, DELTA, bonus_scale=0.01), rf.RFExpress(1.0, DELTA, bonus_scale=1e-5)]
-ALL = [*CERTIFIED, rf.Jin(3, bonus_scale=0.05)]
+CERTIFIED = [
+    rf.baselines.RFUCRL(0.5, DELTA, bonus_scale=0.01),
+    rf.baselines.RFExpress(1.0, DELTA, bonus_scale=1e-5),
+]
+ALL = [*CERTIFIED, rf.baselines.Jin(3, bonus_scale=0.05)]
 named = pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: type(strategy).__name__)
 certified = pytest.mark.parametrize("strategy", CERTIFIED, ids=lambda strategy: type(strategy).__name__)
 
@@ -76,15 +79,15 @@ def test_counts_are_the_delta_kernel(data):
         assert counts.visits([g])[0].tolist() == n.tolist()
         own = y[g, : len(points)]
         for ridge in (0.5, 1e-9):
-            expected = reference.mean(rf.Delta(), z[points], ridge, own, z)
+            expected = reference.mean(rf.kernels.Delta(), z[points], ridge, own, z)
             shrunk = counts.mean(y)[g] * (n / (n + ridge))[:, None]
             np.testing.assert_allclose(shrunk, expected, atol=1e-6 if ridge < 0.1 else 1e-12)
-        expected = reference.mean(rf.Delta(), z[points], 0.5, own, z)
+        expected = reference.mean(rf.kernels.Delta(), z[points], 0.5, own, z)
         np.testing.assert_allclose(ridged.mean(y)[g], expected, atol=1e-12)
-        variance = reference.variance(rf.Delta(), z[points], 0.5, z)
+        variance = reference.variance(rf.kernels.Delta(), z[points], 0.5, z)
         np.testing.assert_allclose(ridged.std()[g] ** 2, variance, atol=1e-12)
         tried, ridge = n > 0, 1e-5
-        sigma = np.sqrt(reference.variance(rf.Delta(), z[points], ridge, z) / ridge)
+        sigma = np.sqrt(reference.variance(rf.kernels.Delta(), z[points], ridge, z) / ridge)
         np.testing.assert_allclose(counts.std()[g][tried], sigma[tried], rtol=1e-4)
         assert (counts.mean(y)[g][n == 0] == 0.0).all() and (counts.std()[g][n == 0] == 1.0).all()
     some = np.array([[0, 5], [3, 3]])
@@ -141,25 +144,27 @@ def test_whole_numbers_have_means_between_them():
     counts.extend_each([[0, 0]])
     assert counts.mean(np.array([[[1], [2]]])).tolist() == [[[1.5]]]
     with pytest.raises(ValueError, match="at least one point, got none"):
-        rf.Model(rf.Delta(), ridge=0.5).posteriors(np.zeros((0, 2)))
+        rf.Model(rf.kernels.Delta(), ridge=0.5).posteriors(np.zeros((0, 2)))
 
 
 def test_a_delta_kernel_is_counted_where_points_are_distinct():
-    model, z = rf.Model(rf.Delta(), ridge=0.5), np.arange(3.0)[:, None]
+    model, z = rf.Model(rf.kernels.Delta(), ridge=0.5), np.arange(3.0)[:, None]
     assert isinstance(model.posteriors(z), Counts) and model.posteriors(z).ridge == 0.5
     assert isinstance(model.posteriors(np.zeros((2, 1))), Lattice)
     near = np.array([[0.1], [0.1 + 1e-12]])
     assert isinstance(model.posteriors(near), Counts)
     assert isinstance(model.posteriors(near, dtype="float32"), Lattice)
-    assert isinstance(rf.Model(2.0 * rf.Delta(), ridge=0.5).posteriors(z), Lattice)
+    assert isinstance(rf.Model(2.0 * rf.kernels.Delta(), ridge=0.5).posteriors(z), Lattice)
     assert isinstance(model.lattice(z), Lattice)
 
 
-@pytest.mark.parametrize("strategy", [rf.Qiu(0.3), rf.Online(0.3), rf.Generative(), rf.KernelRFUCRL(1.0)])
+@pytest.mark.parametrize(
+    "strategy", [rf.Qiu(0.3), rf.Online(0.3), rf.Generative(), rf.baselines.KernelRFUCRL(1.0)]
+)
 @pytest.mark.parametrize("options", [{}, {"pooled": True}, {"pooled": True, "timed": True, "centred": True}])
 def test_a_delta_kernel_explores_and_plans_as_its_lattice_does(strategy, options, monkeypatch):
     w, reward = world(4, 3, 3, each_step=False), np.random.default_rng(0).random((4, 3))
-    model, found = rf.Model(rf.Delta(), ridge=0.5, **options), []
+    model, found = rf.Model(rf.kernels.Delta(), ridge=0.5, **options), []
     for posteriors in (rf.Model.posteriors, rf.Model.lattice):
         monkeypatch.setattr(rf.Model, "posteriors", posteriors)
         data = rf.explore(w, model, strategy, steps=150, seed=3)
@@ -183,7 +188,7 @@ def test_counts_are_posteriors_on_the_cpu():
 def test_plans_are_exact_in_the_estimated_world(pooled):
     """P^ as a world of its own, with an absorbing state of no reward for what was never tried."""
     w = world(4, 3, 3, each_step=not pooled)
-    model = rf.Model(rf.Delta(), ridge=1.0, pooled=pooled)
+    model = rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=pooled)
     data = rf.explore(w, model, CERTIFIED[0], episodes=12, seed=3)
     law = np.zeros((3, 5, 3, 5))
     for h, s, a, following in rows(data):
@@ -203,7 +208,7 @@ def test_plans_are_exact_in_the_estimated_world(pooled):
 @certified
 def test_a_certified_run_is_the_textbooks(strategy, each_step):
     w = world(each_step=each_step, seed=4)
-    express = isinstance(strategy, rf.RFExpress)
+    express = isinstance(strategy, rf.baselines.RFExpress)
     errors = textbook.express_errors if express else textbook.ucrl_errors
     for seed in range(2):
         expected, stopped = textbook.certified_run(
@@ -225,20 +230,20 @@ def test_few_states(states):
     expected, _ = textbook.certified_run(
         w, lambda table: textbook.ucrl_errors(table, DELTA, 0.05), lambda e: e <= 0.25, 0, 100
     )
-    assert rows(rf.explore(w, strategy=rf.RFUCRL(0.5, DELTA, 0.05), episodes=100)) == expected
+    assert rows(rf.explore(w, strategy=rf.baselines.RFUCRL(0.5, DELTA, 0.05), episodes=100)) == expected
 
 
 def test_a_run_of_jin_is_the_textbooks():
     w = world(each_step=True, seed=2)
     expected = textbook.jin_run(w, 6, DELTA, 0.05, 5, 90)
-    data = rf.explore(w, strategy=rf.Jin(6, DELTA, 0.05), episodes=90, seed=5)
+    data = rf.explore(w, strategy=rf.baselines.Jin(6, DELTA, 0.05), episodes=90, seed=5)
     assert [(*row, kept) for row, kept in zip(rows(data), data.kept.tolist(), strict=True)] == expected
     assert data.kept.sum() == 3 * (90 - 54) and data.stopped_by == "episodes"
 
 
 def test_every_goal_has_its_share_of_delta():
     """L = log(5 S A H T/(delta/(SH))), T = H episodes_per_goal steps."""
-    arena = Arena(world(4, 2, 3), rf.Jin.usual_model(), rf.Jin(6, 0.05), [0], 72)
+    arena = RunBatch(world(4, 2, 3), rf.Jin.usual_model(), rf.baselines.Jin(6, 0.05), [0], 72)
     for _ in arena.play():
         pass
     assert arena.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
@@ -250,7 +255,9 @@ def test_the_bernstein_bonus_is_the_textbooks(log_term):
     """Values of a learner with data of its own, and that they never rise."""
     w, rng = world(4, 2, 4, each_step=True), np.random.default_rng(0)
     table = textbook.Table(4, 2, 4)
-    where = Regressions(rf.Model(rf.Delta(), ridge=1.0), w.grid, 4, capacity=60, lattice=rf.Jin.lattice)
+    where = FiniteEstimate(
+        rf.Model(rf.kernels.Delta(), ridge=1.0), w.grid, 4, capacity=60, lattice=rf.Jin.lattice
+    )
     learner, q = Reach(where, 3, 1, log_term, 0.5), {}
     for i in range(60):
         z, following = rng.integers(0, 8, (1, 4)), rng.integers(0, 4, (1, 4))
@@ -274,7 +281,9 @@ def test_the_bernstein_bonus_is_the_textbooks(log_term):
 def test_stopping_times_grow_like_one_over_epsilon_squared(strategy):
     """tau ~ b(n)/epsilon^2, b logarithmic: the slope is a little above 2. And the plans keep the promise."""
     w = world(4, 2, 3, seed=1)
-    epsilons = np.array([1.0, 0.5, 0.25]) if isinstance(strategy, rf.RFUCRL) else np.array([2.0, 1.0, 0.5])
+    epsilons = (
+        np.array([1.0, 0.5, 0.25]) if isinstance(strategy, rf.baselines.RFUCRL) else np.array([2.0, 1.0, 0.5])
+    )
     times = []
     for epsilon in epsilons:
         eager = type(strategy)(epsilon, DELTA, strategy.bonus_scale)
@@ -310,8 +319,8 @@ def broken_and_held(scale, checkpoints, runs=40):
     broken = 0
     for seed in range(runs):
         w = world(2, 2, 3, seed=seed, each_step=True)
-        strategy = rf.RFUCRL(1e-6, DELTA, scale)
-        arena = Arena(w, strategy.usual_model(), strategy, [seed], checkpoints[-1])
+        strategy = rf.baselines.RFUCRL(1e-6, DELTA, scale)
+        arena = RunBatch(w, strategy.usual_model(), strategy, [seed], checkpoints[-1])
         for _ in arena.play():
             pass
         bad = False
@@ -341,8 +350,8 @@ def test_jin_reaches_what_can_be_reached():
         reward = np.zeros((H, S, A))
         reward[h, s] = 1.0
         reach[h, s] = rf.optimal_value(w, reward)[0] @ w.start
-    data = rf.explore(w, strategy=rf.Jin(120, DELTA, 0.02), samples_per_step=1000)
-    other = rf.explore(w, rf.Model(rf.Delta(), ridge=1.0), rf.Uniform(), samples_per_step=1000)
+    data = rf.explore(w, strategy=rf.baselines.Jin(120, DELTA, 0.02), samples_per_step=1000)
+    other = rf.explore(w, rf.Model(rf.kernels.Delta(), ridge=1.0), rf.Uniform(), samples_per_step=1000)
 
     def share(run):
         found = np.zeros((H, S))
@@ -361,7 +370,7 @@ def test_jin_reaches_what_can_be_reached():
 def test_a_run_does_not_depend_on_its_batch(strategy):
     w = world(start=None)
     together = rf.explore_many(w, strategy=strategy, seeds=range(4), episodes=260)
-    assert len({run.episodes for run in together}) > 1 or isinstance(strategy, rf.Jin)
+    assert len({run.episodes for run in together}) > 1 or isinstance(strategy, rf.baselines.Jin)
     for run in (*rf.explore_many(w, strategy=strategy, seeds=range(4), episodes=260, batch=3), *together):
         alone = rf.explore(w, strategy=strategy, seed=run.seed, episodes=260)
         assert rows(run) == rows(alone) and run.stopped_by == alone.stopped_by
@@ -370,7 +379,7 @@ def test_a_run_does_not_depend_on_its_batch(strategy):
 
 @certified
 def test_nothing_after_a_stop_belongs_to_a_run(strategy):
-    arena = Arena(world(start=None), strategy.usual_model(), strategy, range(4), 5000)
+    arena = RunBatch(world(start=None), strategy.usual_model(), strategy, range(4), 5000)
     assert list(arena.play())[-1] == 1.0
     assert arena.stopped.all() and len(set(arena.lasted)) > 1
     assert int(arena.now[0]) == arena.lasted.max() + 1  # a part of 250 rounds is not played to its end
@@ -396,11 +405,11 @@ def test_a_stop_ends_the_same_exploration_earlier(strategy):
 def test_the_rule_for_a_random_start_is_the_mean(strategy):
     start = np.array([0.5, 0.25, 0.25])
     first = np.array([[0.1, 0.4, 0.0, 0.2, 0.8, 0.3]])  # max_a: 0.4, 0.2, 0.8
-    expected = 0.45 if isinstance(strategy, rf.RFUCRL) else 3 * math.e * math.sqrt(0.45) + 0.45
+    expected = 0.45 if isinstance(strategy, rf.baselines.RFUCRL) else 3 * math.e * math.sqrt(0.45) + 0.45
     assert strategy.at_start(first, start)[0] == pytest.approx(expected)
     w = world(start=start)
     data = rf.explore(w, strategy=strategy, episodes=2000)
-    arena = Arena(w, data.model, strategy, [0], 2000)
+    arena = RunBatch(w, data.model, strategy, [0], 2000)
     for _ in arena.play():
         pass
     assert data.stopped_by == "accuracy" and 0 < data.episodes < 2000
@@ -410,7 +419,7 @@ def test_the_rule_for_a_random_start_is_the_mean(strategy):
 
 
 def test_a_goal_that_is_met_without_data_needs_none():
-    data = rf.explore(world(horizon=1), strategy=rf.RFUCRL(0.1, DELTA), episodes=10)
+    data = rf.explore(world(horizon=1), strategy=rf.baselines.RFUCRL(0.1, DELTA), episodes=10)
     assert (data.episodes, data.stopped_by) == (0, "accuracy")
     assert rf.plan(data, np.eye(3, 2)).actions.tolist() == [[0, 1, 0]]
 
@@ -418,19 +427,19 @@ def test_a_goal_that_is_met_without_data_needs_none():
 def test_budgets_count_both_phases_of_jin():
     w = world()  # 9 goals
     each = {"samples_per_step": 20, "episodes": 40, "steps": 119}
-    runs = {unit: rf.explore(w, strategy=rf.Jin(), **{unit: size}) for unit, size in each.items()}
+    runs = {unit: rf.explore(w, strategy=rf.baselines.Jin(), **{unit: size}) for unit, size in each.items()}
     assert {run.strategy.episodes_per_goal for run in runs.values()} == {2}
     assert [run.episodes for run in runs.values()] == [38, 40, 40]
     assert [len(run) for run in runs.values()] == [114, 120, 119]
     for run in runs.values():
         assert not run.kept[:54].any() and run.kept[54:].all()
-    pooled = rf.Model(rf.Delta(), ridge=1.0, pooled=True)
-    run = rf.explore(w, pooled, rf.Jin(), transitions=60)
+    pooled = rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=True)
+    run = rf.explore(w, pooled, rf.baselines.Jin(), transitions=60)
     assert run.samples.tolist() == [60] and run.strategy.episodes_per_goal == 2
     with pytest.raises(ValueError, match=r"an episode for each of 9 goals \(s,h\), but episodes=17 leaves 8"):
-        rf.explore(w, strategy=rf.Jin(), episodes=17)
+        rf.explore(w, strategy=rf.baselines.Jin(), episodes=17)
     with pytest.raises(ValueError, match=r"steps must exceed the 81 of a first phase .* got 81"):
-        rf.explore(w, strategy=rf.Jin(3), steps=81)
+        rf.explore(w, strategy=rf.baselines.Jin(3), steps=81)
 
 
 @named
@@ -466,7 +475,7 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     (tmp_path / "small.toml").write_text(TOML.format(type=kind, options=options))
     units = [unit for unit in Sweep.load(tmp_path / "small.toml").units if isinstance(unit, Unit)]
     records = [record for unit in units for record in unit.run()]
-    w, reward = rf.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
+    w, reward = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
     values = dict(re.findall(r"(\w+) = ([\d.e-]+)", options))
     strategy = getattr(rf, kind)(**{name: float(value) for name, value in values.items()})
     model = rf.Model(rf.Matern(1.5, 0.1), ridge=0.5)
@@ -497,10 +506,10 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
 @certified
 def test_visits_needed_are_just_enough(strategy):
     """On a table in which every (s,a) was visited n times at every step, wherever it led."""
-    small = type(strategy)(1.0, DELTA, 1e-5 if isinstance(strategy, rf.RFExpress) else 0.01)
+    small = type(strategy)(1.0, DELTA, 1e-5 if isinstance(strategy, rf.baselines.RFExpress) else 0.01)
     needed = small.visits_needed(3, 2, 3)
     for n in (needed, needed - 1):
-        where = Regressions(small.usual_model(), world().grid, 3, capacity=6 * n, lattice=small.lattice)
+        where = FiniteEstimate(small.usual_model(), world().grid, 3, capacity=6 * n, lattice=small.lattice)
         z = np.repeat(np.arange(6), n)
         following = np.random.default_rng(0).integers(0, 3, (3, 1, 6 * n))
         where.load([[z]] * 3, following)
@@ -511,11 +520,11 @@ def test_visits_needed_are_just_enough(strategy):
 
 def test_the_theorys_constants_ask_for_a_great_many():
     """RF-UCRL without clips: H(H-1)/2 sqrt(2b/n) <= epsilon/2."""
-    n = rf.RFUCRL(0.1, DELTA).visits_needed(10, 4, 5)
+    n = rf.baselines.RFUCRL(0.1, DELTA).visits_needed(10, 4, 5)
     b = float(ucrl_width(n, Sizes(10, 4, 5), DELTA))
     assert n == pytest.approx(2 * b * (10 / 0.05) ** 2, rel=1e-6)
-    assert rf.RFUCRL(0.1, DELTA).visits_needed(100, 100, 10) > 1e9
-    m = rf.RFExpress(0.1, DELTA).visits_needed(10, 4, 5)
+    assert rf.baselines.RFUCRL(0.1, DELTA).visits_needed(100, 100, 10) > 1e9
+    m = rf.baselines.RFExpress(0.1, DELTA).visits_needed(10, 4, 5)
     b = float(express_width(m, Sizes(10, 4, 5), DELTA))
     w = (math.sqrt((3 * math.e) ** 2 + 4 * 0.05) - 3 * math.e) ** 2 / 4  # 3e sqrt(w) + w = 0.05
     assert m == pytest.approx(15 * 25 * b * sum(1.2**i for i in range(5)) / w, rel=1e-6)
@@ -523,10 +532,10 @@ def test_the_theorys_constants_ask_for_a_great_many():
 
 def test_no_visits_are_needed_where_nothing_can_be_learnt():
     """One step: rewards are known, so no value is wrong. Or where every error is small enough."""
-    assert rf.RFUCRL(0.1, DELTA).visits_needed(5, 3, 1) == 0
-    assert rf.RFExpress(0.1, DELTA).visits_needed(5, 3, 1) > 0  # its bound does not know that
-    assert rf.RFUCRL(6.0, DELTA).visits_needed(5, 3, 4) == 0  # E <= H-1 = 3 = epsilon/2
-    assert rf.RFUCRL(5.9, DELTA).visits_needed(5, 3, 4) > 0
+    assert rf.baselines.RFUCRL(0.1, DELTA).visits_needed(5, 3, 1) == 0
+    assert rf.baselines.RFExpress(0.1, DELTA).visits_needed(5, 3, 1) > 0  # its bound does not know that
+    assert rf.baselines.RFUCRL(6.0, DELTA).visits_needed(5, 3, 4) == 0  # E <= H-1 = 3 = epsilon/2
+    assert rf.baselines.RFUCRL(5.9, DELTA).visits_needed(5, 3, 4) > 0
 
 
 @certified
@@ -541,7 +550,7 @@ def test_the_documents_print_those_numbers():
     lines = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) \| (\S+) \| (\S+) \|$", text, re.MULTILINE)
     assert len(lines) >= 4
     for S, A, H, epsilon, ucrl, express in lines:
-        for strategy, printed in ((rf.RFUCRL, ucrl), (rf.RFExpress, express)):
+        for strategy, printed in ((rf.baselines.RFUCRL, ucrl), (rf.baselines.RFExpress, express)):
             needed = strategy(float(epsilon), DELTA).visits_needed(int(S), int(A), int(H))
             assert f"{needed:.1e}" == printed
 
@@ -549,7 +558,7 @@ def test_the_documents_print_those_numbers():
 # --- what is refused ---
 
 
-@pytest.mark.parametrize("kind", [rf.RFUCRL, rf.RFExpress])
+@pytest.mark.parametrize("kind", [rf.baselines.RFUCRL, rf.baselines.RFExpress])
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -567,13 +576,13 @@ def test_bad_options(kind, options, said):
         kind(**{"epsilon": 0.5, "delta": 0.1, **options})
     if "epsilon" not in options:
         with pytest.raises(ValueError, match=said):
-            rf.Jin(**options)
+            rf.baselines.Jin(**options)
 
 
 @pytest.mark.parametrize("episodes", [0, 2.5, "many", True])
 def test_bad_numbers_of_episodes(episodes):
     with pytest.raises(ValueError, match="episodes_per_goal must be a whole number"):
-        rf.Jin(episodes)
+        rf.baselines.Jin(episodes)
 
 
 @named
@@ -581,7 +590,7 @@ def test_what_means_nothing_to_counts_is_refused(strategy):
     name = type(strategy).__name__
     for model, said in (
         (rf.Model(rf.AutoKernel()), "AutoKernel"),
-        (rf.Model(rf.Delta(), ridge=1.0, pooled=True, timed=True), "timed=True"),
+        (rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=True, timed=True), "timed=True"),
     ):
         with pytest.raises(ValueError, match=f"{name} counts visits, for which {said}"):
             rf.explore(world(), model, strategy, steps=300)
@@ -619,4 +628,4 @@ def test_a_kernel_changes_nothing():
         for model in (rf.Model(rf.Matern(1.5, 0.1), ridge=0.5), None)
     )
     assert rows(kernel) == rows(plain)
-    assert plain.model == rf.default_model(world(), CERTIFIED[0]) == rf.Model(rf.Delta(), ridge=1.0)
+    assert plain.model == rf.default_model(world(), CERTIFIED[0]) == rf.Model(rf.kernels.Delta(), ridge=1.0)

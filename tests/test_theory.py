@@ -26,7 +26,7 @@ few = settings(deadline=None, max_examples=40)
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         yield
 
 
@@ -137,13 +137,13 @@ def test_a_linear_kernel_has_the_second_moments_of_its_features_as_spectrum():
 
 @pytest.mark.parametrize("n", [10, 20])
 def test_the_delta_kernel_has_the_weights_as_spectrum(n):
-    own = spectra.mercer_spectrum(rf.Delta(), spectra.even_grid(1, n))
+    own = spectra.mercer_spectrum(rf.kernels.Delta(), spectra.even_grid(1, n))
     np.testing.assert_allclose(own.eigenvalues, np.full(n, 1 / n), rtol=1e-14)
 
 
 def test_the_delta_kernel_has_the_weights_as_spectrum_on_any_grid():
     for n in (11, 101):
-        own = spectra.mercer_spectrum(rf.Delta(), spectra.even_grid(1, n))
+        own = spectra.mercer_spectrum(rf.kernels.Delta(), spectra.even_grid(1, n))
         np.testing.assert_allclose(own.eigenvalues, np.full(n, 1 / n), rtol=1e-14)
 
 
@@ -416,8 +416,10 @@ def test_gain_of_known_cases():
     # n copies of one point: K is all ones, with the one eigenvalue n.
     copies = np.zeros((7, 2))
     assert gains.information_gain(rf.Matern(1.5), copies, 0.3) == pytest.approx(0.5 * math.log1p(7 / 0.3))
-    assert gains.information_gain(rf.Delta(), grid(3, 2), 0.3) == pytest.approx(4.5 * math.log1p(1 / 0.3))
-    greedy = gains.greedy_gain(rf.Delta(), grid(2, 2), 0.3, 8)
+    assert gains.information_gain(rf.kernels.Delta(), grid(3, 2), 0.3) == pytest.approx(
+        4.5 * math.log1p(1 / 0.3)
+    )
+    greedy = gains.greedy_gain(rf.kernels.Delta(), grid(2, 2), 0.3, 8)
     assert greedy.gains[8] == pytest.approx(2.0 * math.log1p(2 / 0.3))
     assert greedy.largest[8] == pytest.approx(0.3 / 2.3)
 
@@ -451,7 +453,7 @@ def test_residuals_stop_at_rounding_and_at_the_number_of_points():
 
 
 def test_the_low_rank_bound_is_exact_for_points_that_know_nothing_of_each_other():
-    residuals = gains.residual_diagonal(rf.Delta(), grid(2, 2), 4)
+    residuals = gains.residual_diagonal(rf.kernels.Delta(), grid(2, 2), 4)
     np.testing.assert_allclose(residuals, [1, 1, 1, 1, 0], atol=1e-14)
     law = gains.low_rank_law(residuals, 0.3, 4)
     for rounds in (1, 5, 10**6):
@@ -515,9 +517,9 @@ def test_the_potential_lemma_holds_for_greedy_queries(make, lengthscale, ridge, 
 
 
 def test_the_potential_lemma_is_an_equality_for_independent_points_and_false_for_larger_kernels():
-    greedy = gains.greedy_gain(rf.Delta(), grid(5, 1), 0.3, 5)
+    greedy = gains.greedy_gain(rf.kernels.Delta(), grid(5, 1), 0.3, 5)
     assert gains.potential_bound(float(greedy.gains[5]), 0.3) == pytest.approx(5.0)
-    double = gains.greedy_gain(2.0 * rf.Delta(), grid(5, 1), 0.3, 5)
+    double = gains.greedy_gain(2.0 * rf.kernels.Delta(), grid(5, 1), 0.3, 5)
     assert double.largest[:5].sum() > gains.potential_bound(float(double.gains[5]), 0.3)
     with pytest.raises(ValueError, match=r"k\(z,z\) <= 1, got 2"):
         gains.potential_bound(1.0, 0.3, prior=2.0)
@@ -526,11 +528,14 @@ def test_the_potential_lemma_is_an_equality_for_independent_points_and_false_for
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: gains.information_gain(rf.Delta(), grid(3, 1), 0.0), "ridge must be positive"),
-        (lambda: gains.greedy_gain(rf.Delta(), grid(3, 1), 0.1, -1), "n must be a whole number"),
-        (lambda: gains.rate_law(gains.greedy_gain(rf.Delta(), grid(3, 1), 0.1, 0), 2.0, 1), "needs queries"),
-        (lambda: gains.rate_law(gains.greedy_gain(rf.Delta(), grid(3, 1), 0.1, 2), 1.0, 1), "p > 1"),
-        (lambda: gains.fit_growth(gains.greedy_gain(rf.Delta(), grid(3, 1), 0.1, 7)), "8 queries"),
+        (lambda: gains.information_gain(rf.kernels.Delta(), grid(3, 1), 0.0), "ridge must be positive"),
+        (lambda: gains.greedy_gain(rf.kernels.Delta(), grid(3, 1), 0.1, -1), "n must be a whole number"),
+        (
+            lambda: gains.rate_law(gains.greedy_gain(rf.kernels.Delta(), grid(3, 1), 0.1, 0), 2.0, 1),
+            "needs queries",
+        ),
+        (lambda: gains.rate_law(gains.greedy_gain(rf.kernels.Delta(), grid(3, 1), 0.1, 2), 1.0, 1), "p > 1"),
+        (lambda: gains.fit_growth(gains.greedy_gain(rf.kernels.Delta(), grid(3, 1), 0.1, 7)), "8 queries"),
         (lambda: gains.low_rank_law([1.0], -1.0), "ridge must be positive"),
     ],
 )
@@ -759,7 +764,7 @@ class SmallWorld:
 
 SMALL = [
     (kernel, ridge, seed)
-    for kernel in (rf.Delta(), rf.Matern(1.5, 0.5))
+    for kernel in (rf.kernels.Delta(), rf.Matern(1.5, 0.5))
     for ridge in (0.05, 1.0)
     for seed in (0, 1)
 ]
@@ -835,7 +840,7 @@ def test_every_reward_width_holds_for_all_points_and_values_at_once(kernel, ridg
     assert (error <= 0.2 * B1 * world.sigma).all(axis=1).mean() < 1.0 - DELTA
 
 
-@pytest.mark.parametrize(("kernel", "ridge"), [(rf.Delta(), 0.2), (rf.Matern(1.5, 0.5), 1.0)])
+@pytest.mark.parametrize(("kernel", "ridge"), [(rf.kernels.Delta(), 0.2), (rf.Matern(1.5, 0.5), 1.0)])
 def test_adaptive_width_holds_for_all_points_values_and_times_at_once(kernel, ridge):
     world, R, steps, runs = SmallWorld(kernel, ridge, 0), 3.0, 12, 200
     corners = R * np.array(list(itertools.product((0.0, 1.0), repeat=5)))
@@ -932,7 +937,9 @@ def test_kernel_change_of_unequal_lengthscales_is_that_of_the_shortest():
     assert sup <= widths.kernel_change(kernel, 0.05) <= 1.02 * sup
 
 
-@pytest.mark.parametrize("kernel", [rf.Matern(0.5), rf.Matern(1.0), rf.NeuralTangent(1), rf.Delta()], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [rf.Matern(0.5), rf.Matern(1.0), rf.NeuralTangent(1), rf.kernels.Delta()], ids=str
+)
 def test_kernels_with_a_kink_have_no_linear_change(kernel):
     with pytest.raises(ValueError, match="Matern with nu > 1"):
         widths.kernel_change(kernel, 0.1)
@@ -1291,7 +1298,7 @@ def test_zero_has_norm_zero_and_grows_like_nothing():
 
 @pytest.mark.parametrize("concentration", [0.1, 1.0, 50.0])
 @pytest.mark.parametrize(
-    "kernel", [rf.Matern(1.5, 0.3), rf.SquaredExponential(0.2), 0.5 * rf.Delta()], ids=str
+    "kernel", [rf.Matern(1.5, 0.3), rf.SquaredExponential(0.2), 0.5 * rf.kernels.Delta()], ids=str
 )
 def test_norms_of_laws_bound_the_norm_of_every_expectation(kernel, concentration):
     rng, points = np.random.default_rng(0), scattered(15)
@@ -1329,15 +1336,36 @@ def test_a_law_that_forgets_where_it_came_from_has_the_norm_of_the_constant():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: norms.norm_curve(rf.Delta(), np.zeros((4001, 1)), np.ones(4001)), "at most 4000 points"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), np.ones(3)), "one row for each of 4 points"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), np.ones((4, 1, 1))), "one row for each"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), [1, 2, np.nan, 0]), "values must be finite"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), np.ones(4), [1e-3, 0.0]), "jitters must be pos"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), np.ones(4), [-1e-3]), "jitters must be positive"),
-        (lambda: norms.norm_curve(rf.Delta(), scattered(4), np.ones(4), []), "jitters must be positive"),
-        (lambda: norms.law_norms(rf.Delta(), scattered(4), np.ones((4, 2, 1))), "law must have one row"),
-        (lambda: norms.law_norms(rf.Delta(), scattered(4), np.ones((5, 2))), "law must have one row"),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), np.zeros((4001, 1)), np.ones(4001)),
+            "at most 4000 points",
+        ),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), np.ones(3)),
+            "one row for each of 4 points",
+        ),
+        (lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), np.ones((4, 1, 1))), "one row for each"),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), [1, 2, np.nan, 0]),
+            "values must be finite",
+        ),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), np.ones(4), [1e-3, 0.0]),
+            "jitters must be pos",
+        ),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), np.ones(4), [-1e-3]),
+            "jitters must be positive",
+        ),
+        (
+            lambda: norms.norm_curve(rf.kernels.Delta(), scattered(4), np.ones(4), []),
+            "jitters must be positive",
+        ),
+        (
+            lambda: norms.law_norms(rf.kernels.Delta(), scattered(4), np.ones((4, 2, 1))),
+            "law must have one row",
+        ),
+        (lambda: norms.law_norms(rf.kernels.Delta(), scattered(4), np.ones((5, 2))), "law must have one row"),
     ],
 )
 def test_norms_refuse_what_they_cannot_do(ask, message):
@@ -1444,7 +1472,7 @@ def test_widths_are_those_of_their_formulas(small):
 def test_vacuous_widths_are_those_that_no_point_can_use(small):
     problem = small(samples=20)
     plan = rf.query_plan(rf.Model(problem.kernel, ridge=0.5), problem.candidates, 20)
-    design = rf.Design(problem.kernel, ridge=0.5)
+    design = rf.posterior.Design(problem.kernel, ridge=0.5)
     design.extend(problem.candidates[plan])
     least = float(design.std(at=problem.candidates).min())
     for each in (own for own in theory.widths(problem) if "norm" not in own.name):

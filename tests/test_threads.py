@@ -28,24 +28,24 @@ def threads():
 
 
 def test_one_inside_the_earlier_number_after():
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         assert threads() == {1}
     assert threads() == {2}
 
 
 def test_number_is_back_after_an_exception():
-    with pytest.raises(KeyError), rf.one_blas_thread():
+    with pytest.raises(KeyError), rf.threads.one_blas_thread():
         assert threads() == {1}
         raise KeyError
     assert threads() == {2}
 
 
 def test_nested_blocks_end_with_the_outer_one():
-    with rf.one_blas_thread():
-        with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
+        with rf.threads.one_blas_thread():
             assert threads() == {1}
         assert threads() == {1}
-        with pytest.raises(KeyError), rf.one_blas_thread():
+        with pytest.raises(KeyError), rf.threads.one_blas_thread():
             raise KeyError
         assert threads() == {1}
     assert threads() == {2}
@@ -53,28 +53,28 @@ def test_nested_blocks_end_with_the_outer_one():
 
 def test_blocks_can_follow_each_other():
     for _ in range(3):
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             assert threads() == {1}
         assert threads() == {2}
 
 
 def test_exception_in_a_nested_block_passes_both():
-    with pytest.raises(KeyError), rf.one_blas_thread(), rf.one_blas_thread():
+    with pytest.raises(KeyError), rf.threads.one_blas_thread(), rf.threads.one_blas_thread():
         raise KeyError
     assert threads() == {2}
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         assert threads() == {1}
 
 
 def test_another_setting_comes_back_too():
     with threadpool_limits(3, user_api="blas"):
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             assert threads() == {1}
         assert threads() == {3}
 
 
 def test_block_works_as_a_decorator():
-    assert rf.one_blas_thread()(threads)() == {1}
+    assert rf.threads.one_blas_thread()(threads)() == {1}
     assert threads() == {2}
 
 
@@ -91,7 +91,7 @@ def watched(seen):
 
 def test_design_leaves_the_setting():
     seen = []
-    design = rf.Design(watched(seen), ridge=0.1)
+    design = rf.posterior.Design(watched(seen), ridge=0.1)
     for call in [
         lambda: design.extend(Z[:4]),
         lambda: design.extend(Z[4:5]),
@@ -108,7 +108,7 @@ def test_design_leaves_the_setting():
 
 
 def test_lattice_leaves_the_setting():
-    lattice = rf.Lattice(rf.Matern(1.5, 0.3), Z, ridge=0.1, designs=2)
+    lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.3), Z, ridge=0.1, designs=2)
     assert threads() == {2}
     for call in [
         lambda: lattice.append(None, [0, 1]),
@@ -124,7 +124,7 @@ def test_lattice_leaves_the_setting():
 
 @pytest.mark.parametrize("bad", ["points", "targets"])
 def test_a_refused_call_leaves_the_setting(bad):
-    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.1)
+    design = rf.posterior.Design(rf.Matern(1.5, 0.3), ridge=0.1)
     design.extend(Z)
     with pytest.raises(ValueError, match=bad):
         if bad == "points":
@@ -138,9 +138,9 @@ def test_a_failing_kernel_leaves_the_setting():
     def kernel(x, y):
         raise ArithmeticError
 
-    kernel.diag = rf.Delta().diag
+    kernel.diag = rf.kernels.Delta().diag
     with pytest.raises(ArithmeticError):
-        rf.Design(kernel, ridge=0.1).extend(Z)
+        rf.posterior.Design(kernel, ridge=0.1).extend(Z)
     assert threads() == {2}
 
 
@@ -148,14 +148,17 @@ def test_query_plan_leaves_the_setting():
     model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
     plan = rf.query_plan(model, Z, 5)
     assert threads() == {2}
-    rf.uncertainty_path(model, Z, plan)
+    rf.strategies.uncertainty_path(model, Z, plan)
     assert threads() == {2}
 
 
 def test_every_question_works_with_one_thread():
     seen = []
     kernel = watched(seen)
-    design, lattice = rf.Design(kernel, ridge=0.1), rf.Lattice(kernel, Z, ridge=0.1, designs=2, capacity=4)
+    design, lattice = (
+        rf.posterior.Design(kernel, ridge=0.1),
+        rf.posterior.Lattice(kernel, Z, ridge=0.1, designs=2, capacity=4),
+    )
     for call in [
         lambda: design.extend(Z[:4]),
         lambda: design.mean(np.ones(4), Z),
@@ -172,12 +175,12 @@ def test_every_question_works_with_one_thread():
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # newer Pythons warn of any thread at all
 def test_a_forked_child_starts_afresh():
     """It leaves the block in which its parent forked, and can open and leave others."""
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         child = os.fork()
         held = threads()
     after = threads()
     if child == 0:
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             again = threads()
         os._exit(0 if (held, after, again, threads()) == ({1}, {2}, {1}, {2}) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -188,7 +191,7 @@ def test_a_forked_child_does_not_wait_for_the_threads_it_lost():
     inside, leave = threading.Event(), threading.Event()
 
     def other():
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             inside.set()
             leave.wait()
 
@@ -198,7 +201,7 @@ def test_a_forked_child_does_not_wait_for_the_threads_it_lost():
     child = os.fork()
     if child == 0:
         before = threads()
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             again = threads()
         os._exit(0 if (before, again, threads()) == ({2}, {1}, {2}) else 1)
     leave.set()
@@ -210,12 +213,12 @@ def test_threads_that_overlap_share_the_limit():
     inside, leave = threading.Event(), threading.Event()
 
     def other():
-        with rf.one_blas_thread():
+        with rf.threads.one_blas_thread():
             inside.set()
             leave.wait()
 
     thread = threading.Thread(target=other)
-    with rf.one_blas_thread():
+    with rf.threads.one_blas_thread():
         thread.start()
         inside.wait()
     assert threads() == {1}

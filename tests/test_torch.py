@@ -16,7 +16,7 @@ KERNELS = [
     rf.Matern(0.8, 0.3),
     rf.NeuralTangent(2, bias=0.2),
     rf.Linear(bias=0.5),
-    rf.Delta(),
+    rf.kernels.Delta(),
     2.0 * rf.Matern(1.5, 0.3) * rf.SquaredExponential(0.4) + rf.Linear(),
 ]
 
@@ -64,8 +64,8 @@ def test_foreign_kernels_are_evaluated_on_the_cpu_and_moved(torch, device):
             return np.ones(len(x))
 
     z = points(20)
-    lattice = rf.Lattice(Own(), torch.tensor(z, device=device), ridge=0.1)
-    design = rf.Design(Own(), ridge=0.1)
+    lattice = rf.posterior.Lattice(Own(), torch.tensor(z, device=device), ridge=0.1)
+    design = rf.posterior.Design(Own(), ridge=0.1)
     lattice.extend(z[:5])
     design.extend(z[:5])
     np.testing.assert_allclose(lattice.std()[0].cpu(), design.std(z), rtol=0, atol=1e-12)
@@ -75,8 +75,8 @@ def test_foreign_kernels_are_evaluated_on_the_cpu_and_moved(torch, device):
 def test_lattices_agree(torch, device, kernel):
     """Random subsets at random moments: 1e-9, the parity that the project promises."""
     rng, z = np.random.default_rng(3), points(130)
-    ours = rf.Lattice(kernel, z, ridge=0.2, designs=4, capacity=3)
-    theirs = rf.Lattice(kernel, torch.tensor(z, device=device), ridge=0.2, designs=4, capacity=3)
+    ours = rf.posterior.Lattice(kernel, z, ridge=0.2, designs=4, capacity=3)
+    theirs = rf.posterior.Lattice(kernel, torch.tensor(z, device=device), ridge=0.2, designs=4, capacity=3)
     for _ in range(25):
         chosen = rng.permutation(4)[: rng.integers(1, 5)]
         added = rng.integers(0, 130, len(chosen))
@@ -92,7 +92,7 @@ def test_lattices_agree(torch, device, kernel):
 def test_single_precision_agrees_within_its_digits(torch, device):
     z, y = torch.tensor(points(200), device=device), np.random.default_rng(1).standard_normal((2, 40))
     double, single = (
-        rf.Lattice(rf.Matern(1.5, 0.1), z, ridge=0.5, designs=2, dtype=dtype)
+        rf.posterior.Lattice(rf.Matern(1.5, 0.1), z, ridge=0.5, designs=2, dtype=dtype)
         for dtype in ("float64", "float32")
     )
     for index in range(40):
@@ -131,8 +131,8 @@ def test_recorded_rounds_are_the_plain_loop(torch, device, grown, kernel):
     import array_api_compat.numpy
     import array_api_compat.torch
 
-    plain = run(rf.Lattice(kernel, z, ridge=0.3, designs=4), array_api_compat.numpy, {})
-    other = rf.Lattice(kernel, torch.tensor(z, device=device), ridge=0.3, designs=4)
+    plain = run(rf.posterior.Lattice(kernel, z, ridge=0.3, designs=4), array_api_compat.numpy, {})
+    other = rf.posterior.Lattice(kernel, torch.tensor(z, device=device), ridge=0.3, designs=4)
     other = run(other, array_api_compat.torch, {"device": device})
     np.testing.assert_array_equal(other.counts, plain.counts)
     for design in range(4):
@@ -158,7 +158,9 @@ def test_recorded_rounds_are_the_plain_loop(torch, device, grown, kernel):
     ],
 )
 def test_bad_values_on_a_device_are_reported_at_the_next_look(torch, device, ask, message):
-    lattice = rf.Lattice(rf.Delta(), torch.tensor(points(9), device=device), ridge=1.0, designs=2)
+    lattice = rf.posterior.Lattice(
+        rf.kernels.Delta(), torch.tensor(points(9), device=device), ridge=1.0, designs=2
+    )
     lattice.extend(points(9)[:1])
     with pytest.raises(ValueError, match=message):
         ask(lattice, torch, device)
@@ -169,19 +171,19 @@ def test_a_lattice_too_large_says_what_to_do(torch, device):
     wanted = "has no room for .* GiB .*fewer designs at a time, a smaller capacity, or float32"
     with pytest.raises(MemoryError, match=wanted):
         z = torch.tensor(points(1000), device=device)
-        rf.Lattice(rf.Delta(), z, ridge=1.0, designs=10**6, capacity=10**5)
+        rf.posterior.Lattice(rf.kernels.Delta(), z, ridge=1.0, designs=10**6, capacity=10**5)
 
 
 def test_a_missing_device_says_what_to_do(torch):
     with pytest.raises(ValueError, match=r"sees (no|\d+) CUDA device"):
-        rf.Lattice(rf.Delta(), points(3), ridge=1.0, device="cuda:63")
+        rf.posterior.Lattice(rf.kernels.Delta(), points(3), ridge=1.0, device="cuda:63")
 
 
 def test_a_kernel_too_large_for_a_table_is_still_answered(torch, device, monkeypatch):
-    monkeypatch.setattr("rewardfree.posterior.prior.TABLE_BYTES", 0)
+    monkeypatch.setattr("rewardfree.posterior.engine.prior.TABLE_BYTES", 0)
     z = points(15)
-    lattice = rf.Lattice(rf.Matern(0.8, 0.3), torch.tensor(z, device=device), ridge=0.3)
-    design, now = rf.Design(rf.Matern(0.8, 0.3), ridge=0.3), []
+    lattice = rf.posterior.Lattice(rf.Matern(0.8, 0.3), torch.tensor(z, device=device), ridge=0.3)
+    design, now = rf.posterior.Design(rf.Matern(0.8, 0.3), ridge=0.3), []
     lattice.repeat(lambda: (lattice.append(None, [len(now)]), now.append(0)), 6)
     design.extend(z[:6])
     np.testing.assert_allclose(lattice.std()[0].cpu(), design.std(z), rtol=0, atol=1e-9)
@@ -194,7 +196,7 @@ def test_leaving_a_lattice_frees_its_memory(torch, device):
 
     gc.disable()
     try:
-        lattice = rf.Lattice(rf.Delta(), torch.tensor(points(9), device=device), ridge=1.0)
+        lattice = rf.posterior.Lattice(rf.kernels.Delta(), torch.tensor(points(9), device=device), ridge=1.0)
         lattice.extend(points(9)[:3])
         lattice.std()
         alive = weakref.ref(lattice)
@@ -220,7 +222,7 @@ def test_rounds_without_room_for_a_recording_are_played_plainly(torch, device):
         return lattice
 
     on_device = torch.tensor(z, device=device)
-    lattice = run(rf.Lattice(rf.Matern(1.5, 0.3), on_device, ridge=0.2))
+    lattice = run(rf.posterior.Lattice(rf.Matern(1.5, 0.3), on_device, ridge=0.2))
     plan = rf.query_plan(rf.Model(rf.Matern(1.5, 0.3), ridge=0.2), z, 160)
     assert len(recorded) == (2 if device == "cuda" else 0)
     np.testing.assert_array_equal(lattice.counts, [160])
@@ -228,7 +230,7 @@ def test_rounds_without_room_for_a_recording_are_played_plainly(torch, device):
 
 
 def _gain(chosen):
-    design = rf.Design(rf.Matern(1.5, 0.3), ridge=0.2)
+    design = rf.posterior.Design(rf.Matern(1.5, 0.3), ridge=0.2)
     design.extend(chosen)
     return design.information_gain()
 
@@ -237,7 +239,7 @@ def test_memory_does_not_pile_up_over_repeats(torch, device):
     """The pools of recordings are given back: ten repeats hold what one held (nothing at all on the CPU)."""
     z, held = torch.tensor(points(2000), device=device), []
     for _ in range(10):
-        lattice = rf.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=20, capacity=40)
+        lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=20, capacity=40)
         lattice.repeat(lambda t=lattice: t.append(None, torch.argmax(t.std(), dim=-1)), 40)
         del lattice
         held.append(torch.cuda.memory_reserved() if device == "cuda" else 0)
@@ -255,8 +257,12 @@ def test_recorded_rounds_may_append_twice_and_ask_in_between(torch, device):
         lattice.repeat(step, 20)
         return lattice
 
-    plain = run(rf.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=3), lambda s: np.argmax(s, axis=-1))
-    on_device = rf.Lattice(rf.Matern(1.5, 0.3), torch.tensor(z, device=device), ridge=0.2, designs=3)
+    plain = run(
+        rf.posterior.Lattice(rf.Matern(1.5, 0.3), z, ridge=0.2, designs=3), lambda s: np.argmax(s, axis=-1)
+    )
+    on_device = rf.posterior.Lattice(
+        rf.Matern(1.5, 0.3), torch.tensor(z, device=device), ridge=0.2, designs=3
+    )
     other = run(on_device, lambda s: torch.argmax(s, dim=-1))
     np.testing.assert_array_equal(other.counts, [40] * 3)
     np.testing.assert_allclose(other.std().cpu(), plain.std(), rtol=0, atol=1e-9)
@@ -276,11 +282,11 @@ STRATEGIES = [
     rf.Uniform(),
     rf.Scout(),
     rf.Scout("information"),
-    rf.Partitioned(0.1, alpha=1.0),
-    rf.Partitioned(0.1, drop=True),
-    rf.LinearRewardFree(rf.PolynomialFeatures(3), 0.1),
-    rf.KernelRFUCRL(0.5),
-    rf.KernelRFExpress(0.5),
+    rf.baselines.Partitioned(0.1, alpha=1.0),
+    rf.baselines.Partitioned(0.1, drop=True),
+    rf.baselines.LinearRewardFree(rf.posterior.PolynomialFeatures(3), 0.1),
+    rf.baselines.KernelRFUCRL(0.5),
+    rf.baselines.KernelRFExpress(0.5),
 ]
 SHAPES = [{}, {"pooled": True}, {"centred": True}, {"pooled": True, "centred": True, "timed": True}]
 
@@ -313,7 +319,9 @@ def test_runs_plans_and_curves_are_numpys(torch, device, strategy, shape, monkey
     np.testing.assert_allclose(plans[0].values, plans[1].values, rtol=0, atol=1e-9)
     planners = {"mean": rf.Mean(), "random": rf.Pessimistic(0.1, ties="random")}
     curves = [
-        rf.learning_curves(world, model, strategy, reward, planners, seeds=range(3), **{unit: sizes})
+        rf.experiments.learning_curves(
+            world, model, strategy, reward, planners, seeds=range(3), **{unit: sizes}
+        )
         for model in models
     ]
     for name in planners:

@@ -465,7 +465,7 @@ def matern_15(x, y):
 
 
 def matrix(kernel, x, y):
-    if isinstance(kernel, rf.Kernel):  # tested elsewhere
+    if isinstance(kernel, rf.kernels.Kernel):  # tested elsewhere
         return kernel(np.array(x), np.array(y))
     return np.array([[kernel(u, v) for v in y] for u in x])
 
@@ -497,7 +497,7 @@ KERNELS = [
     (rf.Matern(2.5, 0.25), rf.Matern(2.5, 0.25)),
     (rf.NeuralTangent(1), rf.NeuralTangent(1)),
     (rf.Linear(bias=0.3) + rf.Matern(1.5, 0.2), rf.Linear(bias=0.3) + rf.Matern(1.5, 0.2)),
-    (0.5 * rf.Delta() + rf.Matern(0.5, 0.3), 0.5 * rf.Delta() + rf.Matern(0.5, 0.3)),
+    (0.5 * rf.kernels.Delta() + rf.Matern(0.5, 0.3), 0.5 * rf.kernels.Delta() + rf.Matern(0.5, 0.3)),
 ]
 
 
@@ -615,7 +615,7 @@ def test_a_kernel_that_is_nearly_singular_is_drawn_all_the_same():
 @pytest.mark.parametrize(
     "sizes", [{"states": 10**5}, {"states": 4000, "actions": 4000}, {"actions": 10**12}, {"coarse": 40}]
 )
-@pytest.mark.parametrize("make", [rf.rkhs_world, rf.sharpened_world])
+@pytest.mark.parametrize("make", [rf.rkhs_world, rf.worlds.sharpened_world])
 def test_what_does_not_fit_is_refused_before_it_is_allocated(make, sizes):
     tracemalloc.start()
     try:
@@ -627,17 +627,17 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(make, sizes):
 
 
 @pytest.mark.parametrize("lengthscale", [(0.1, 0.2), (0.1, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4)])
-@pytest.mark.parametrize("make", [rf.rkhs_world, rf.sharpened_world])
+@pytest.mark.parametrize("make", [rf.rkhs_world, rf.worlds.sharpened_world])
 def test_a_kernel_must_take_pairs_and_triples(make, lengthscale):
     """It draws the reward on (s,a) and the law on (s,a,s'); a sharpened world draws the law alone."""
-    if make is rf.sharpened_world and len(lengthscale) == 3:
+    if make is rf.worlds.sharpened_world and len(lengthscale) == 3:
         assert make(rf.Matern(1.5, lengthscale), **SMALL)[0].stationary
         return
     with pytest.raises(ValueError, match=f"lengthscale has {len(lengthscale)} entries, the points have [23]"):
         make(rf.Matern(1.5, lengthscale), **SMALL)
 
 
-@pytest.mark.parametrize("make", [rf.rkhs_world, rf.sharpened_world])
+@pytest.mark.parametrize("make", [rf.rkhs_world, rf.worlds.sharpened_world])
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -650,7 +650,7 @@ def test_a_kernel_must_take_pairs_and_triples(make, lengthscale):
         ({"start": 7}, r"start must be one of the states 0\.\.6, got 7"),
         ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
         ({"ridge": np.nan}, "ridge must be finite"),
-        ({"kernel": rf.Delta()}, "the paper sets no ridge for .*: give ridge="),
+        ({"kernel": rf.kernels.Delta()}, "the paper sets no ridge for .*: give ridge="),
         ({"kernel": "matern"}, "a kernel must offer"),
     ],
 )
@@ -687,13 +687,13 @@ def losses(world, reward):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_myopic_loses_on_a_sharpened_world(seed):
-    world, reward = rf.sharpened_world(seed=seed, states=20, actions=20)
+    world, reward = rf.worlds.sharpened_world(seed=seed, states=20, actions=20)
     assert losses(world, reward) > 0.2
 
 
 @pytest.mark.parametrize("size", [10, 25, 40])
 def test_the_myopic_loses_in_the_corridor(size):
-    world, reward = rf.corridor_world(states=size, actions=size)
+    world, reward = rf.worlds.corridor_world(states=size, actions=size)
     assert losses(world, reward) > 0.2
 
 
@@ -707,7 +707,9 @@ def test_the_myopic_hardly_loses_on_a_published_world():
 def test_a_sharpened_world_is_a_softmax_of_the_textbooks_draw(kernel):
     ridge = 0.5 if kernel is None else 0.03
     options = {} if kernel is None else {"kernel": kernel, "ridge": ridge}
-    world, reward = rf.sharpened_world(**options, sharpness=4.0, width=0.25, seed=2, horizon=3, **SMALL)
+    world, reward = rf.worlds.sharpened_world(
+        **options, sharpness=4.0, width=0.25, seed=2, horizon=3, **SMALL
+    )
     f = textbook_draw(kernel or matern_15, ridge, (7, 6, 7), 4, stream(2, "dynamics"))
     top = stream(2, "reward").random(2)
     for s, a in itertools.product(range(7), range(6)):
@@ -720,25 +722,27 @@ def test_a_sharpened_world_is_a_softmax_of_the_textbooks_draw(kernel):
 
 def test_sharpness_sets_the_rows_apart():
     def contrast(sharpness):
-        P = rf.sharpened_world(sharpness=sharpness, **SMALL)[0].P
+        P = rf.worlds.sharpened_world(sharpness=sharpness, **SMALL)[0].P
         return np.abs(P - P.mean(axis=(0, 1))).sum(axis=-1).mean()
 
     assert 0.0 < contrast(1.0) < contrast(10.0) < contrast(100.0) <= 2.0
 
 
 def test_extreme_sharpness_leaves_whole_rows():
-    P = rf.sharpened_world(sharpness=1e5, **SMALL)[0].P
+    P = rf.worlds.sharpened_world(sharpness=1e5, **SMALL)[0].P
     assert np.abs(P.sum(axis=-1) - 1.0).max() < 1e-14 and P.max() == 1.0
 
 
 def test_a_sharpened_world_has_a_seed():
-    (one, r_one), (two, r_two), (other, r_other) = (rf.sharpened_world(seed=i, **SMALL) for i in (1, 1, 2))
+    (one, r_one), (two, r_two), (other, r_other) = (
+        rf.worlds.sharpened_world(seed=i, **SMALL) for i in (1, 1, 2)
+    )
     assert same_world(one, two) and np.array_equal(r_one, r_two)
     assert np.abs(one.P - other.P).max() > 0.1 and np.abs(r_one - r_other).max() > 0.1
 
 
 def test_the_corridor_is_its_formula():
-    world, reward = rf.corridor_world(
+    world, reward = rf.worlds.corridor_world(
         stride=0.3, drift=0.05, noise=0.1, consolation=0.2, states=7, actions=6, horizon=4
     )
     s, a = np.linspace(0, 1, 7), np.linspace(0, 1, 6)
@@ -753,7 +757,7 @@ def test_the_corridor_is_its_formula():
 
 def test_the_corridor_moves_and_drifts():
     """Away from the ends a step is stride (2a - 1) - drift on average, and spreads by the noise."""
-    world, _ = rf.corridor_world()
+    world, _ = rf.worlds.corridor_world()
     s, inside = np.linspace(0, 1, 100), slice(40, 60)
     mean = world.P[inside] @ s
     moved = 0.15 * (2 * np.linspace(0, 1, 100) - 1) - 0.03
@@ -764,7 +768,7 @@ def test_the_corridor_moves_and_drifts():
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.5, 100.0])
 def test_any_noise_leaves_whole_rows(noise):
-    world, reward = rf.corridor_world(noise=noise, states=9, actions=5)
+    world, reward = rf.worlds.corridor_world(noise=noise, states=9, actions=5)
     assert np.abs(world.P.sum(axis=-1) - 1.0).max() < 1e-14
     assert reward.min() >= 0.0 and reward.max() == 1.0
 
@@ -788,27 +792,27 @@ def test_any_noise_leaves_whole_rows(noise):
 )
 def test_bad_parameters_of_the_corridor(changed, said):
     with pytest.raises(ValueError, match=said):
-        rf.corridor_world(**changed)
+        rf.worlds.corridor_world(**changed)
 
 
 @pytest.mark.parametrize("name", ["sharpness", "width"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, "much"])
 def test_bad_parameters_of_a_sharpened_world(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
-        rf.sharpened_world(**SMALL, **{name: value})
+        rf.worlds.sharpened_world(**SMALL, **{name: value})
 
 
 def test_riverswim_is_a_chain_with_a_current():
-    P = rf.riverswim_world(states=4).P
+    P = rf.worlds.riverswim_world(states=4).P
     np.testing.assert_allclose(P[:, 0], [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
     swims = [[0.4, 0.6, 0, 0], [0.05, 0.6, 0.35, 0], [0, 0.05, 0.6, 0.35], [0, 0, 0.4, 0.6]]
     np.testing.assert_allclose(P[:, 1], swims)
 
 
 def test_a_garnet_leads_to_as_many_states_as_asked():
-    world = rf.garnet_world(states=7, actions=3, branching=2, seed=5)
+    world = rf.worlds.garnet_world(states=7, actions=3, branching=2, seed=5)
     assert ((world.P > 0.0).sum(axis=-1) == 2).all() and world.start.argmax() == 0
-    np.testing.assert_array_equal(world.P, rf.garnet_world(states=7, actions=3, branching=2, seed=5).P)
-    assert (world.P != rf.garnet_world(states=7, actions=3, branching=2, seed=6).P).any()
+    np.testing.assert_array_equal(world.P, rf.worlds.garnet_world(states=7, actions=3, branching=2, seed=5).P)
+    assert (world.P != rf.worlds.garnet_world(states=7, actions=3, branching=2, seed=6).P).any()
     with pytest.raises(ValueError, match="branching must be at most the 7 states, got 8"):
-        rf.garnet_world(states=7, branching=8)
+        rf.worlds.garnet_world(states=7, branching=8)

@@ -1,181 +1,100 @@
 """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
 
-from rewardfree.autokernel import AutoKernel
+from rewardfree import baselines as baselines
+from rewardfree import evaluation as evaluation
+from rewardfree import kernels as kernels
+from rewardfree import planning as planning
+from rewardfree import posterior as posterior
+from rewardfree import strategies as strategies
+from rewardfree import worlds as worlds
 from rewardfree.data import Experience, Transitions, load
-from rewardfree.evaluation import (
-    Description,
-    Gap,
-    Score,
-    describe,
-    gap,
-    myopic_gap,
-    optimal_value,
-    policy_value,
-    random_gap,
-    rollouts,
-)
-from rewardfree.experiments import Curve, learning_curves
-from rewardfree.kernels import (
-    Delta,
-    Kernel,
-    Linear,
-    Matern,
-    NeuralTangent,
-    Product,
-    Scaled,
-    SquaredExponential,
-    Sum,
-)
+from rewardfree.evaluation import describe, gap, optimal_value, policy_value, rollouts
+from rewardfree.kernels import AutoKernel, Linear, Matern, NeuralTangent, SquaredExponential
 from rewardfree.model import Model
 from rewardfree.planning import (
+    DefaultPlanner,
     DynamicsPlanner,
-    FittedPlan,
     Mean,
-    MeshPlan,
     Optimistic,
     Pessimistic,
-    Plan,
     load_plan,
     plan,
     plan_many,
-    plan_runs,
 )
-from rewardfree.posterior import (
-    Design,
-    FourierFeatures,
-    Lattice,
-    Partition,
-    PolynomialFeatures,
-    Posterior,
-)
-from rewardfree.presets import Preset
 from rewardfree.strategies import (
-    RFUCRL,
     Generative,
     GreedyMaxVariance,
-    Jin,
-    KernelRFExpress,
-    KernelRFUCRL,
-    LinearRewardFree,
-    MeanEmbedding,
     Online,
-    Partitioned,
     Qiu,
-    RFExpress,
     Scout,
     Uniform,
     WorldFailed,
     default_model,
     explore,
     explore_many,
-    linear_beta,
     query_plan,
-    uncertainty_path,
 )
-from rewardfree.threads import one_blas_thread
 from rewardfree.worlds import (
     Box,
     Discrete,
     FiniteWorld,
     Instance,
-    Observation,
     World,
-    bumps,
-    corridor_world,
     from_gymnasium,
-    garnet_world,
     hard_suite,
-    portal_world,
-    riverswim_world,
     rkhs_world,
-    rooms_world,
-    sharpened_world,
-    tide_world,
 )
 
 __all__ = [
-    "RFUCRL",
     "AutoKernel",
     "Box",
-    "Curve",
-    "Delta",
-    "Description",
-    "Design",
+    "DefaultPlanner",
     "Discrete",
     "DynamicsPlanner",
     "Experience",
     "FiniteWorld",
-    "FittedPlan",
-    "FourierFeatures",
-    "Gap",
     "Generative",
     "GreedyMaxVariance",
     "Instance",
-    "Jin",
-    "Kernel",
-    "KernelRFExpress",
-    "KernelRFUCRL",
-    "Lattice",
     "Linear",
-    "LinearRewardFree",
     "Matern",
     "Mean",
-    "MeanEmbedding",
-    "MeshPlan",
     "Model",
     "NeuralTangent",
-    "Observation",
     "Online",
     "Optimistic",
-    "Partition",
-    "Partitioned",
     "Pessimistic",
-    "Plan",
-    "PolynomialFeatures",
-    "Posterior",
-    "Preset",
-    "Product",
     "Qiu",
-    "RFExpress",
-    "Scaled",
-    "Score",
     "Scout",
     "SquaredExponential",
-    "Sum",
     "Transitions",
     "Uniform",
     "World",
     "WorldFailed",
-    "bumps",
-    "corridor_world",
     "default_model",
     "describe",
     "explore",
     "explore_many",
     "from_gymnasium",
     "gap",
-    "garnet_world",
     "hard_suite",
-    "learning_curves",
-    "linear_beta",
     "load",
     "load_plan",
-    "myopic_gap",
-    "one_blas_thread",
     "optimal_value",
     "plan",
     "plan_many",
-    "plan_runs",
     "policy_value",
-    "portal_world",
     "query_plan",
-    "random_gap",
-    "riverswim_world",
     "rkhs_world",
     "rollouts",
-    "rooms_world",
-    "sharpened_world",
-    "tide_world",
-    "uncertainty_path",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """`rf.theory` and `rf.experiments` on first use: most programs need neither."""
+    if name in ("theory", "experiments"):
+        import importlib
+
+        return importlib.import_module(f"rewardfree.{name}")
+    raise AttributeError(f"module 'rewardfree' has no attribute {name!r}")

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+import numpy.typing as npt
 
+#: Numbers (...).
+Floats: TypeAlias = npt.NDArray[np.float64]
+#: Whole numbers (...).
+Integers: TypeAlias = npt.NDArray[np.int64]
+#: Truth values (...).
+Flags: TypeAlias = npt.NDArray[np.bool_]
+#: States (n,d), or labels (n,).
+States: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+#: Actions (n,a), or labels (n,).
+Actions: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+#: What NumPy takes for a type of numbers; float64 or float32 here.
+DType: TypeAlias = npt.DTypeLike
 #: A NumPy array, a torch tensor, or any other array of the Python array API standard.
 Array: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where arrays are and of which type; None: the CPU, and the type of what is given."""
+
+    device: str | None = None
+    dtype: Any = None
+
+
+#: The default placement.
+CPU = Placement()
 
 
 def namespace(*arrays: Array) -> Any:

@@ -19,15 +19,16 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.autokernel import AutoKernel
-from rewardfree.kernels import Delta, Kernel, as_kernel
+from rewardfree.kernels import AutoKernel, Delta, Kernel, as_kernel
+from rewardfree.kernels.fitting import first_guess, fit_next_states
+from rewardfree.kernels.fitting.finite import FIRST_RIDGE
 from rewardfree.posterior import Counts, Design, Lattice, Posteriors
-from rewardfree.tables import tabled
+from rewardfree.registry import registered
 
 P = TypeVar("P")
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class Model:
     """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).
@@ -65,15 +66,56 @@ class Model:
 
     @property
     def automatic(self) -> bool:
-        """Whether its kernel has still to be found from data."""
+        """Whether its kernel has still to be fitted to data."""
         return isinstance(self.kernel, AutoKernel)
+
+    def inputs(self, points: Array, horizon: int) -> Any:
+        """What the kernel sees of a finite world: every z (z,f), or if timed every (h,z), step by step."""
+        if not self.timed:
+            return points
+        steps = np.linspace(0.0, 1.0, horizon) if horizon > 1 else np.zeros(1)
+        z = len(points)
+        return np.concatenate([np.repeat(steps, z)[:, None], np.tile(points, (horizon, 1))], axis=1)
 
     def fitted(self, points: Array, targets: Array, groups: Any = None) -> Model:
         """This model with a kernel and ridge for these data, if it is automatic; see `AutoKernel.fit`."""
         if not isinstance(self.kernel, AutoKernel):
             return self
-        found = self.kernel.fit(points, targets, groups, self.ridge)
-        return replace(self, kernel=found.kernel, ridge=found.ridge)
+        fit = self.kernel.fit(points, targets, groups, self.ridge)
+        return replace(self, kernel=fit.kernel, ridge=fit.ridge)
+
+    def first_guess(self, inputs: Array) -> Model:
+        """This model to begin with: if it is automatic, with a kernel for inputs (m,f) of a finite world."""
+        if not self.automatic:
+            return self
+        return replace(self, kernel=first_guess(inputs), ridge=self.ridge or FIRST_RIDGE)
+
+    def fitted_to_next_states(
+        self,
+        inputs: Array,
+        z: Any,
+        states: Array,
+        next_state: Any,
+        *,
+        most: int | None = None,
+        dtype: Any = None,
+    ) -> Model:
+        """This model, if it is automatic, for inputs (m,f) of which z (n,) were tried and led to next states.
+
+        The kernel is fitted to at most `most` samples; too few data leave the first guess.
+        """
+        if not isinstance(self.kernel, AutoKernel):
+            return self
+        automatic = self.kernel if most is None else self.kernel.at_most(most)
+        single = "float32" in str(dtype)
+        fit = fit_next_states(automatic, inputs, z, states, next_state, self.ridge, single)
+        return self.first_guess(inputs) if fit is None else replace(self, kernel=fit[0], ridge=fit[1])
+
+    def at_most(self, points: int) -> Model:
+        """This model, if it is automatic, with its kernel fitted to at most that many points: faster."""
+        if not isinstance(self.kernel, AutoKernel):
+            return self
+        return replace(self, kernel=self.kernel.at_most(points))
 
     def design(self, **options: Any) -> Design:
         """An empty posterior for points anywhere; options as for `Design`."""
@@ -108,10 +150,10 @@ class Model:
 
     @property
     def fixed(self) -> Kernel:
-        """Its kernel, which must not be one that is still to be found."""
+        """Its kernel, which must not be one that is still to be fitted."""
         if isinstance(self.kernel, AutoKernel):
             raise ValueError(
-                "AutoKernel() is found from transitions: give a kernel and a ridge to use without data"
+                "AutoKernel() is fitted to transitions: give a kernel and a ridge to use without data"
             )
         return self.kernel
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from rewardfree.kernels import Kernel, Matern, SquaredExponential
 from rewardfree.ties import Ties
-
-#: What an explorer's Q is at a step without data: 0, or what the prior gives.
-Empty: TypeAlias = Literal["zero", "prior"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +17,7 @@ class Preset:
     ridge_squared_exponential: float  # the number on the diagonal, tau^2
     ridge_matern: float
     normalisation: Literal["global", "row"]  # how a draw is made non-negative before rows are normalised
-    empty: Empty
+    empty: Literal["zero", "prior"]  # what an explorer's Q is at a step without data
     fresh: bool  # which data Alg 3 uses at h < h0: D_{h,n} or D_{h,n-1}
     bonus_for: frozenset[str]  # strategies planned with a bonus, by the names of their classes
     ties: Ties

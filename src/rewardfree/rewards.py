@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from rewardfree.arrays import Array, as_array, check_finite, to_numpy
+from rewardfree.arrays import Actions, States, as_array, check_finite, to_numpy
 from rewardfree.formulas import Formula
 from rewardfree.worlds.grid import Grid
 from rewardfree.worlds.spaces import Spaces
 
+#: A reward of a finite world: (s,a), (h,s,a), a function of coordinates (n,d) and (n,e), or a formula.
+FiniteReward: TypeAlias = npt.ArrayLike | Callable[[States, Actions], npt.ArrayLike] | str
+#: A reward on real states: a function of (n,d), (n,a) and perhaps the next states (n,d), or a formula.
+WorldReward: TypeAlias = (
+    Callable[[States, Actions], npt.ArrayLike] | Callable[[States, Actions, States], npt.ArrayLike] | str
+)
+#: Where episodes end: a function of states (n,d), or a formula that is not 0 there.
+Termination: TypeAlias = Callable[[States], npt.ArrayLike] | str
 #: A min-max that should end at 1 may end a rounding above it.
 ROUNDING = 1e-12
 
@@ -39,12 +49,12 @@ def reward_table(reward: Any, grid: Grid, horizon: int) -> Any:
 
 def variables(grid: Grid) -> dict[str, Any]:
     """The coordinates (z,) that a formula may name: s and a, or s0, s1, ... and a0, a1, ... if more."""
-    found: dict[str, Any] = {}
+    coordinates: dict[str, Any] = {}
     d = grid.states.shape[1]
     for letter, columns in (("s", grid.points[:, :d]), ("a", grid.points[:, d:])):
         for i, column in enumerate(columns.T):
-            found[letter if columns.shape[1] == 1 else f"{letter}{i}"] = column
-    return found
+            coordinates[letter if columns.shape[1] == 1 else f"{letter}{i}"] = column
+    return coordinates
 
 
 class RewardFunction:
@@ -70,14 +80,14 @@ class RewardFunction:
                 f'or a formula such as "-{spaces.state.names[0]}**2", got {type(reward)}'
             )
 
-    def __call__(self, h: int, state: Any, action: Any, following: Any) -> Any:
+    def __call__(self, h: int, state: Any, action: Any, next_state: Any) -> Any:
         """r_h for n transitions, (n,)."""
         if self.text is not None:
-            known = self.spaces.variables(state, action, following if self.uses_next else None)
-            values = np.broadcast_to(self._formula({**known, "h": float(h)}), len(state))
+            variables = self.spaces.variables(state, action, next_state if self.uses_next else None)
+            values = np.broadcast_to(self._formula({**variables, "h": float(h)}), len(state))
         else:
             wrapped = self.spaces.state.wrapped
-            after = (wrapped(following),) if self.uses_next else ()
+            after = (wrapped(next_state),) if self.uses_next else ()
             values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
         if values.shape != (len(state),):
             raise ValueError(
@@ -109,31 +119,32 @@ def _takes_three(reward: Any) -> bool:
         parameters = list(inspect.signature(reward).parameters.values())
     except (TypeError, ValueError):  # a built-in that says nothing of itself
         return False
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return True
-    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [parameter for parameter in parameters if parameter.kind in positional]
     return len(places) > 2 and (
         places[2].default is inspect.Parameter.empty or places[2].name == "next_state"
     )
 
 
-def check_unit_range(table: Array, planner: str) -> None:
+def check_unit_range(low: float, high: float, planner: Any) -> None:
     """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1]."""
-    low, high = float(table.min()), float(table.max())
     if low < -ROUNDING or high > 1.0 + ROUNDING:
         shifted = f"(r - {low!r})" if low > 0.0 else f"(r + {-low!r})" if low < 0.0 else "r"
         rescaled = f"{shifted} / {high - low!r}" if high > low else shifted
+        name = type(planner).__name__
         raise ValueError(
-            f"{planner} needs rewards in [0, 1], got {low!r} .. {high!r}: plan for {rescaled}, "
-            "which has the same optimal policies"
+            f"{name} needs rewards in [0, 1], got {low!r} .. {high!r}: plan for {rescaled}, "
+            'which has the same optimal policies, or use clip="range"'
         )
 
 
 def _by_formula(text: str, grid: Grid, horizon: int) -> Any:
-    known = variables(grid)
-    formula = Formula(text, [*known, "h"])
+    names = variables(grid)
+    formula = Formula(text, [*names, "h"])
     steps = range(horizon if "h" in formula.used else 1)
-    tables = [np.broadcast_to(formula({**known, "h": float(h)}), len(grid.points)) for h in steps]
+    tables = [np.broadcast_to(formula({**names, "h": float(h)}), len(grid.points)) for h in steps]
     table = np.stack(tables).reshape(-1, *grid.shape)
     return table if len(table) > 1 or horizon == 1 else table[0]
 

@@ -11,18 +11,18 @@ from rewardfree.arrays import count, even_points
 MOST_POINTS = 1_000_000
 
 
-def kernel_named(name: str, *, nu: float, lengthscale: float, depth: int) -> rf.Kernel:
+def kernel_named(name: str, *, nu: float, lengthscale: float, depth: int) -> rf.kernels.Kernel:
     """The kernel of that name, with those of the parameters that it has."""
     kernels: dict[str, Any] = {
         "se": lambda: rf.SquaredExponential(lengthscale),
         "matern": lambda: rf.Matern(nu, lengthscale),
         "ntk": lambda: rf.NeuralTangent(depth),
         "linear": lambda: rf.Linear(lengthscale, bias=1.0),
-        "delta": rf.Delta,
+        "delta": rf.kernels.Delta,
     }
     if name not in kernels:
         raise ValueError(f"kernel must be one of {', '.join(kernels)}, got {name!r}")
-    kernel: rf.Kernel = kernels[name]()
+    kernel: rf.kernels.Kernel = kernels[name]()
     return kernel
 
 

@@ -54,8 +54,8 @@ def _worlds(name: str, problem: Problem, side: int) -> Callable[[int], Any]:
     size: dict[str, Any] = {"states": side, "actions": side, "horizon": problem.horizon}
     worlds: dict[str, Callable[[int], Any]] = {
         "rkhs": lambda seed: rf.rkhs_world(problem.kernel, problem.ridge, seed=seed, **size),
-        "sharpened": lambda seed: rf.sharpened_world(problem.kernel, seed=seed, **size),
-        "corridor": lambda seed: rf.corridor_world(**size),
+        "sharpened": lambda seed: rf.worlds.sharpened_world(problem.kernel, seed=seed, **size),
+        "corridor": lambda seed: rf.worlds.corridor_world(**size),
     }
     if name not in worlds:
         raise ValueError(f"world must be one of {', '.join(worlds)}, got {name!r}")

@@ -37,7 +37,10 @@ def _where_to_look(picture: Path, side: int, queries: int) -> Iterator[str]:
     points = grid(2, side)
     plans = {name: rf.query_plan(model, points, queries) for name, model in MODELS.items()}
     moments = sorted({queries // 16, queries // 4, queries // 2, queries})
-    paths = {name: rf.uncertainty_path(model, points, plans[name], moments) for name, model in MODELS.items()}
+    paths = {
+        name: rf.strategies.uncertainty_path(model, points, plans[name], moments)
+        for name, model in MODELS.items()
+    }
     seconds = time.perf_counter() - started
     shown = points[plans[SHOWN]]
     yield f"Where to look first ({SHOWN}, {side} x {side} states and actions, no data needed):"
@@ -59,7 +62,7 @@ def _where_to_look(picture: Path, side: int, queries: int) -> Iterator[str]:
 
 
 def _explore_once(picture: Path, side: int, transitions: int) -> Iterator[str]:
-    world, _ = rf.sharpened_world(states=side, actions=side)
+    world, _ = rf.worlds.sharpened_world(states=side, actions=side)
     model = rf.Model(rf.Matern(nu=1.5, lengthscale=0.1), ridge=0.5, pooled=True, centred=True)
     started = time.perf_counter()
     data = rf.explore(world, model, rf.Online(beta=0.1), transitions=transitions)

@@ -12,9 +12,10 @@ import typer
 
 import rewardfree as rf
 from rewardfree.cli.pictures import write_gif
-from rewardfree.diagnostics import CELLS, diagnose
-from rewardfree.dynamics.curiosity import check_variables
+from rewardfree.dynamics.exploration import check_variables
+from rewardfree.evaluation.diagnosis import CELLS, diagnose
 from rewardfree.files import kind_of
+from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.report.experience import experience_figure, plan_figure
 from rewardfree.report.style import save
 
@@ -111,24 +112,25 @@ def evaluate(
     if gif is not None:
         _check_folder(gif)
     plan = rf.load_plan(source)
-    about = getattr(plan, "provenance", {})
+    if not isinstance(plan, WorldPlan):
+        raise ValueError(f"{source} is a plan for a finite world: play it from Python, rf.rollouts(...)")
+    about = plan.provenance
     name = env or about.get("gymnasium")
     if name is None:
         raise ValueError(f"{source} does not say which environment it is for: give --env ID")
     options = {} if env else dict(about.get("options") or {})
     world: Any = rf.from_gymnasium(name, horizon=about.get("horizon"), **options)
-    text = reward or getattr(getattr(plan, "reward", None), "text", None)
+    text = reward or plan.reward_text
     if text is None:
         raise ValueError(f"the reward of {source} was a Python function: give --reward FORMULA to count")
-    counted = plan.discount if getattr(plan, "horizon", 1) is None else 1.0
+    counted = plan.discount if plan.horizon is None else 1.0
     score = rf.rollouts(world, plan, text, episodes, seed, discount=counted)
     low, high = score.interval()
     lowest, highest = score.returns.min(), score.returns.max()
     yield f"mean return {score.mean:.4g} over {episodes} episodes (95% interval {low:.4g} .. {high:.4g})"
     yield f"from {lowest:.4g} to {highest:.4g}, {score.lengths.mean():.4g} steps each"
-    expected = getattr(plan, "expected", None)
-    if expected is not None and reward is None:
-        yield f"inside its model the plan expected {expected:.4g}"
+    if plan.expected is not None and reward is None:
+        yield f"inside its model the plan expected {plan.expected:.4g}"
     if gif is not None:
         frames = write_gif(gif, name, options, about.get("horizon"), plan, seed)
         yield f"{frames} frames: {gif}"
@@ -143,11 +145,13 @@ def info(source: Path, out: Path | None) -> Iterator[str]:
     else:
         plan = rf.load_plan(source)
         yield repr(plan)
-        if getattr(plan, "reward", None) is not None:
-            yield f"reward      {plan.reward.text}"
-        for name, value in getattr(plan, "provenance", {}).items():
+        if not isinstance(plan, WorldPlan):
+            return
+        if plan.reward_text is not None:
+            yield f"reward      {plan.reward_text}"
+        for name, value in plan.provenance.items():
             yield f"{name:<11} {value}"
-        if out is not None and hasattr(plan, "values") and hasattr(plan, "spaces"):
+        if out is not None and isinstance(plan, MeshPlan):
             save(plan_figure(plan, source.name), out)
             yield f"picture     {out}"
 

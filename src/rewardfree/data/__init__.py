@@ -1,8 +1,9 @@
 """What exploration leaves behind: every environment step, kept or passed by, and no reward."""
 
-from rewardfree.data.experience import Experience, Fitted
+from rewardfree.data.experience import Experience
 from rewardfree.data.loading import load
-from rewardfree.data.record import Record
+from rewardfree.data.run_data import RunData
+from rewardfree.data.samples import COLUMNS, Row, Samples
 from rewardfree.data.transitions import Transitions
 
-__all__ = ["Experience", "Fitted", "Record", "Transitions", "load"]
+__all__ = ["COLUMNS", "Experience", "Row", "RunData", "Samples", "Transitions", "load"]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from rewardfree.arrays import count
-from rewardfree.autokernel import AutoKernel
-from rewardfree.data.record import Record
-from rewardfree.data.stored import read_record, write_record
-from rewardfree.data.text import read_columns, write_columns
+from rewardfree.data.csv_files import read_columns, write_columns
+from rewardfree.data.run_data import RunData
+from rewardfree.data.run_files import read_run, write_run
+from rewardfree.data.samples import Samples
+from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
+from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Box, Space, Spaces
 from rewardfree.worlds.world import Observation
@@ -22,16 +25,8 @@ from rewardfree.worlds.world import Observation
 FILE_VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A kernel and a ridge that were found from the data, for features scaled like this."""
-
-    model: Model
-    scaling: Scaling
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Experience(Record):
+class Experience(RunData):
     """The environment steps of one run in a world of real states, t of them; no reward."""
 
     spaces: Spaces
@@ -50,7 +45,7 @@ class Experience(Record):
     observation: Observation | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stopped_by: str = "budget"  # a unit of `explore`, "seconds", "max_sigma" or "interrupted"
-    fitted: Fitted | None = None  # of all kept steps
+    fitted: ScaledModel | None = None  # to all kept steps
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads them."""
@@ -59,19 +54,20 @@ class Experience(Record):
             "spaces": self.spaces,
             "observation": self.observation,
             "provenance": self.provenance,
-            "found": None if self.fitted is None else self.fitted.model,
+            "fitted": None if self.fitted is None else self.fitted.model,
         }
         if self.fitted is not None:
             arrays |= {"centre": self.fitted.scaling.centre, "scale": self.fitted.scaling.scale}
-        write_record(path, self, FILE_VERSION, arrays, more)
+        write_run(path, self, FILE_VERSION, arrays, more)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experience:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, about = read_record(path, cls.__name__, FILE_VERSION)
+        columns, arrays, about = read_run(path, cls.__name__, FILE_VERSION)
         try:
-            found = about.pop("found")
-            fitted = None if found is None else Fitted(found, Scaling(arrays["centre"], arrays["scale"]))
+            model = about.pop("fitted")
+            scaling = None if model is None else Scaling(arrays["centre"], arrays["scale"])
+            fitted = None if scaling is None else ScaledModel(model, scaling)
             return cls(**about, **columns, starts=arrays["starts"], fitted=fitted)._checked()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} does not hold an experience: {error}") from error
@@ -121,15 +117,31 @@ class Experience(Record):
             raise ValueError(f"the scaling must have {len(self.spaces.groups)} features")
         return replace(self, state=state, action=action, next_state=following)
 
-    def using_all(self) -> Self:
-        return replace(super().using_all(), fitted=None)  # which was found from the kept ones
+    def at(self, rows: Any) -> Samples:
+        """Some of the steps as arrays."""
+        return Samples(self.state[rows], self.action[rows], self.next_state[rows], self.terminated[rows])
+
+    def ending_at(self, terminated: Any) -> Self:
+        """The same steps, with other ends of episodes (t,) bool."""
+        return replace(self, terminated=terminated)
+
+    @cached_property
+    def _all_kept(self) -> Self:
+        return replace(self, kept=np.ones(len(self), bool), fitted=None)  # which was fitted to the kept ones
+
+    @cached_property
+    def _centred(self) -> Self:
+        fitted = self.fitted
+        if fitted is not None:
+            fitted = replace(fitted, model=replace(fitted.model, centred=True))
+        return replace(self, model=replace(self.model, centred=True), fitted=fitted)
 
     def _rows(self, end: int, stopped_by: str) -> Self:
         shorter = super()._rows(end, stopped_by)
         # First states of episodes come in their order, and what was asked of a simulator when queries begin.
         asked = bool((shorter.episode < 0).any())
         starts = self.starts if asked else self.starts[: shorter.episodes]
-        return replace(shorter, starts=starts, fitted=None)  # which was found from all of them
+        return replace(shorter, starts=starts, fitted=None)  # which was fitted to all of them
 
     def _whole_episodes(self) -> int:
         """The last one counts if the system ended or its time was over."""

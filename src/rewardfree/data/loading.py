@@ -14,6 +14,6 @@ def load(path: str | os.PathLike[str]) -> Experience | Transitions:
     kind = kind_of(path)
     if kind == Transitions.__name__:
         return Transitions.load(path)
-    if kind in ("Plan", "MeshPlan", "FittedPlan", "TabulatedPlan"):
+    if kind.endswith("Plan"):
         raise ValueError(f"{path} holds a plan: use rf.load_plan")
     return Experience.load(path)  # which says what is wrong with any other

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from rewardfree.data.record import Record
-from rewardfree.data.stored import read_record, write_record
+from rewardfree.data.run_data import RunData
+from rewardfree.data.run_files import read_run, write_run
 from rewardfree.model import Model
 from rewardfree.worlds.grid import Grid
 
@@ -15,7 +15,7 @@ FILE_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transitions(Record):
+class Transitions(RunData):
     """The environment steps of one run in the order in which they were made, t of them; no reward.
 
     `kept` marks those that the strategy put into the regression of their step (or into the pooled one).
@@ -44,12 +44,12 @@ class Transitions(Record):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads it."""
         arrays = {"states": self.grid.states, "actions": self.grid.actions}
-        write_record(path, self, FILE_VERSION, arrays, {})
+        write_run(path, self, FILE_VERSION, arrays, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transitions:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, about = read_record(path, cls.__name__, FILE_VERSION)
+        columns, arrays, about = read_run(path, cls.__name__, FILE_VERSION)
         try:
             sizes = (len(arrays["states"]), len(arrays["actions"]))
             return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **about, **columns)

@@ -1,10 +1,18 @@
-"""Learnt dynamics: the next state as a regression, a mesh of states, and where actions lead on it."""
+"""Learnt dynamics: the next state as a regression, and where actions lead on a mesh of states."""
 
-from rewardfree.dynamics.curiosity import Curiosity
-from rewardfree.dynamics.endings import GivenEndings, SeenEndings
+from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import trusted_box
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import Mesh
-from rewardfree.dynamics.transport import Transport
+from rewardfree.dynamics.mesh_dynamics import MeshDynamics
+from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
-__all__ = ["Curiosity", "Dynamics", "GivenEndings", "Mesh", "SeenEndings", "Transport", "trusted_box"]
+__all__ = [
+    "Dynamics",
+    "ExplorationValue",
+    "GivenTermination",
+    "Mesh",
+    "MeshDynamics",
+    "ObservedTermination",
+    "trusted_box",
+]

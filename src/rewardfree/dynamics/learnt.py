@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.autokernel import leave_one_out
-from rewardfree.data import Fitted
-from rewardfree.dynamics.fitting import fitted_to, targets_of
+from rewardfree.data import Samples
+from rewardfree.kernels.fitting import leave_one_out
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
+from rewardfree.worlds.scaled_model import ScaledModel, change_targets
 from rewardfree.worlds.spaces import Box, Spaces
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
@@ -30,52 +30,46 @@ class Dynamics:
     def __init__(
         self,
         spaces: Spaces,
-        fitted: Fitted,
+        scaled: ScaledModel,
         points: Any,
         weights: Any,
         middle: Any,
         unit: Any,
         ends: tuple[Any, Any],
     ) -> None:
-        self.spaces, self.space, self.fitted, self.ends = spaces, _box(spaces), fitted, ends
+        self.spaces, self.space, self.scaled, self.ends = spaces, _box(spaces), scaled, ends
         self._reach = replace(self.space, low=tuple(ends[0]), high=tuple(ends[1]))
         self.points, self.weights = points, weights  # (n,f) and (n,d)
         self.middle, self.unit = middle, unit  # (d,) each
 
     @classmethod
     def learn(
-        cls,
-        spaces: Spaces,
-        model: Model,
-        state: Any,
-        action: Any,
-        following: Any,
-        fitted: Fitted | None = None,
+        cls, spaces: Spaces, model: Model, samples: Samples, scaled: ScaledModel | None = None
     ) -> Dynamics:
-        """From transitions; kernel and ridge are found from them if `model` is automatic, unless `fitted`."""
-        _box(spaces)
-        targets, middle, unit = targets_of(spaces, state, following)
-        if fitted is None:
-            fitted = fitted_to(spaces, model, state, action, following)
-        points = fitted.scaling(spaces.features(state, action))
-        design = fitted.model.design()
-        design.extend(points)
+        """From transitions. Of an automatic model the kernel is fitted to them, unless it is `scaled`."""
         space = _box(spaces)
-        seen = np.concatenate([state, following])
+        state, action, next_state = samples.state, samples.action, samples.next_state
+        targets, middle, unit = change_targets(spaces, state, next_state)
+        if scaled is None:
+            scaled = ScaledModel.fit(spaces, model, state, action, next_state)
+        points = scaled.inputs(spaces, state, action)
+        design = scaled.model.design()
+        design.extend(points)
+        seen = np.concatenate([state, next_state])
         # Bounds may be a user's guess: what was seen beyond them is not cut off.
         ends = np.minimum(space.low, seen.min(axis=0)), np.maximum(space.high, seen.max(axis=0))
-        learnt = cls(spaces, fitted, points, design.weights(targets), middle, unit, ends)
-        learnt.__dict__["design"], learnt.__dict__["targets"] = design, targets
-        return learnt
+        dynamics = cls(spaces, scaled, points, design.weights(targets), middle, unit, ends)
+        dynamics.__dict__["design"], dynamics.__dict__["targets"] = design, targets
+        return dynamics
 
     @property
     def model(self) -> Model:
         """With the kernel and the ridge that are used."""
-        return self.fitted.model
+        return self.scaled.model
 
     def next_state(self, state: Any, action: Any) -> Any:
         """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within bounds."""
-        points = self.fitted.scaling(self.spaces.features(state, action))
+        points = self.scaled.inputs(self.spaces, state, action)
         with one_blas_thread():
             change = weighted(self.model.fixed, points, self.points, self.weights)
         return self.inside(state + change * self.unit + self.middle)
@@ -86,7 +80,7 @@ class Dynamics:
 
     def std(self, state: Any, action: Any) -> Any:
         """sigma at (s,a), (n,), in units of the kernel."""
-        return self.design.std(self.fitted.scaling(self.spaces.features(state, action)))
+        return self.design.std(self.scaled.inputs(self.spaces, state, action))
 
     def spread(self, state: Any, action: Any) -> Any:
         """The standard deviation of a prediction, (n,), as a share of the state change's own."""

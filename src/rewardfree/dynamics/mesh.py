@@ -81,12 +81,12 @@ class Mesh:
         """Interpolation at several sets of states (n,d), added with weights `shares` (n,): sparse, (n,m)."""
         from scipy.sparse import csr_array
 
-        found = [self.corners(each) for each in states]
-        nodes = np.concatenate([each for each, _ in found], axis=1)
+        corners = [self.corners(points) for points in states]
+        nodes = np.concatenate([corner for corner, _ in corners], axis=1)
         weights = np.concatenate(
             [
-                each * np.broadcast_to(share, len(each))[:, None]
-                for (_, each), share in zip(found, shares, strict=True)
+                weight * np.broadcast_to(share, len(weight))[:, None]
+                for (_, weight), share in zip(corners, shares, strict=True)
             ],
             axis=1,
         )

@@ -11,8 +11,8 @@ from scipy.special import stdtrit
 from rewardfree.arrays import as_number, check_kind, count, probability
 from rewardfree.rewards import RewardFunction, reward_table
 from rewardfree.streams import stream
-from rewardfree.worlds.enumerated import Enumerated
 from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.world import World, check_declared
 
 
@@ -57,7 +57,7 @@ def rollouts(
     the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less.
     """
     episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
-    played: World = Enumerated(world) if isinstance(world, FiniteWorld) else world
+    played: World = LabelledWorld(world) if isinstance(world, FiniteWorld) else world
     check_kind(played, World, "world", "a world such as rf.from_gymnasium returns")
     check_declared(played)
     own = getattr(plan, "horizon", None)

@@ -13,7 +13,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.instances import MEASURES, TABULAR, WorldUnit, instance_named
 from rewardfree.experiments.unitfiles import SECONDS
-from rewardfree.planning.finite import Planner
+from rewardfree.planning import Planner
 
 #: Part of every unit's name: raised when it would give other numbers.
 RESULTS_VERSION = 2
@@ -64,17 +64,17 @@ def _default(instance: rf.Instance) -> rf.Model:
 def _features(instance: rf.Instance) -> Any:
     """Polynomials of z, or an entry for each z."""
     if instance.name not in TABULAR:
-        return rf.PolynomialFeatures(DEGREE)
+        return rf.posterior.PolynomialFeatures(DEGREE)
     return np.eye(len(instance.world.grid.points))
 
 
-def _ucrl(instance: rf.Instance) -> rf.RFUCRL:
-    return rf.RFUCRL(NEVER, DELTA, UCRL_SCALE if instance.name in TABULAR else LARGE_UCRL_SCALE)
+def _ucrl(instance: rf.Instance) -> rf.baselines.RFUCRL:
+    return rf.baselines.RFUCRL(NEVER, DELTA, UCRL_SCALE if instance.name in TABULAR else LARGE_UCRL_SCALE)
 
 
-def _jin(instance: rf.Instance) -> rf.Jin:
+def _jin(instance: rf.Instance) -> rf.baselines.Jin:
     """With enough episodes to learn each of its S H goals, where there are few."""
-    return rf.Jin(episodes_per_goal=100 if instance.name in TABULAR else 1, bonus_scale=JIN_SCALE)
+    return rf.baselines.Jin(episodes_per_goal=100 if instance.name in TABULAR else 1, bonus_scale=JIN_SCALE)
 
 
 _BONUS = rf.Optimistic(BETA)
@@ -87,19 +87,23 @@ SYSTEMS: dict[str, System] = {
     "qiu": System(lambda _: rf.Qiu(BETA), _told, _BONUS, Rate.QIU),
     "greedy": System(lambda _: rf.GreedyMaxVariance(), _told, _BONUS, Rate.NONE),
     "uniform": System(lambda _: rf.Uniform(), _told, _BONUS, Rate.NONE),
-    "partitioned": System(lambda _: rf.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, _CELLS, tabular=False),
+    "partitioned": System(
+        lambda _: rf.baselines.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, _CELLS, tabular=False
+    ),
     "linear": System(
-        lambda i: rf.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR, _FEATURES
+        lambda i: rf.baselines.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR, _FEATURES
     ),
     "jin": System(_jin, _told, rf.Mean(), Rate.JIN, _VISITS),
     "rf-ucrl": System(_ucrl, _told, rf.Mean(), Rate.COUNTS, _VISITS),
     "rf-express": System(
-        lambda _: rf.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS, _VISITS
+        lambda _: rf.baselines.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS, _VISITS
     ),
-    "kernel rf-ucrl": System(lambda _: rf.KernelRFUCRL(UCRL_BETA), _told, rf.Mean(), Rate.NONE),
-    "kernel rf-express": System(lambda _: rf.KernelRFExpress(EXPRESS_BETA), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-ucrl": System(lambda _: rf.baselines.KernelRFUCRL(UCRL_BETA), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-express": System(
+        lambda _: rf.baselines.KernelRFExpress(EXPRESS_BETA), _told, rf.Mean(), Rate.NONE
+    ),
     "uniform, pooled": System(lambda _: rf.Uniform(), _pooled, rf.Mean(), Rate.NONE, _ONE),
-    "cme": System(lambda _: rf.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE, _ONE),
+    "cme": System(lambda _: rf.baselines.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE, _ONE),
     "scout": System(
         lambda _: rf.Scout(), _default, None, Rate.NONE, "one, centred, kernel from data", tabular=False
     ),

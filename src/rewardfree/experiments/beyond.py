@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 import rewardfree as rf
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.experiments.instances import MEASURES, WorldUnit, instance_named
 from rewardfree.experiments.unitfiles import SECONDS
-from rewardfree.planning.finite import Planner, backward, prepared
-from rewardfree.regressions import Regressions
+from rewardfree.planning import ValuePlanner
+from rewardfree.planning.finite import backward, estimates_of
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
 
@@ -24,7 +25,7 @@ RESULTS_VERSION = 2
 #: Environment steps at which everything is compared, and at which the curves are read besides.
 COMPARED, CURVE = (400, 1200), (100, 200, 400, 800, 1200)
 BETA = 0.1
-PLANNERS: dict[str, Planner] = {
+PLANNERS: dict[str, ValuePlanner] = {
     "optimistic": rf.Optimistic(BETA),
     "optimistic, any range": rf.Optimistic(BETA, clip="range"),
     "mean": rf.Mean(clip="range"),
@@ -118,7 +119,7 @@ class _Gaps:
     def of(self, run: Any, wanted: Any) -> list[dict[str, Any]]:
         """One record for each model and planner, or for those wanted."""
         world, found = self.instance.world, []
-        shared: dict[rf.Model, Callable[[int], Regressions]] = {}
+        shared: dict[rf.Model, Callable[[int], FiniteEstimate]] = {}
         for name, model in MODELS.items():
             planners = [each for each in PLANNERS if wanted is None or (name, each) in wanted]
             if not planners:
@@ -127,12 +128,10 @@ class _Gaps:
             uncentred = replace(own, centred=False)
             if uncentred not in shared:
                 shared.clear()  # one at a time: they are large
-                shared[uncentred] = prepared(run, uncentred)
+                shared[uncentred] = estimates_of(run, uncentred)
             stages = functools.partial(_centred, shared[uncentred], own.centred)
             for planner in planners:
-                actions, _ = backward(
-                    stages, np.stack(self.tables), PLANNERS[planner], world.horizon, [run.seed]
-                )
+                actions, _ = backward(stages, np.stack(self.tables), PLANNERS[planner], world.horizon)
                 losses = [
                     gap_of_values(world, best, values_of_actions(world.P, table, chosen)[0])
                     for best, table, chosen in zip(self.optimal, self.tables, actions[0], strict=True)
@@ -150,7 +149,7 @@ class _Gaps:
         return found
 
 
-def _centred(stages: Callable[[int], Regressions], centred: bool, h: int) -> Regressions:
+def _centred(stages: Callable[[int], FiniteEstimate], centred: bool, h: int) -> FiniteEstimate:
     return stages(h).centred(centred)
 
 

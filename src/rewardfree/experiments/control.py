@@ -10,7 +10,8 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.experiments.unitfiles import SECONDS
-from rewardfree.rewards import RewardFunction
+from rewardfree.planning import PlanRequest
+from rewardfree.planning.mesh import plan_on_mesh
 from rewardfree.threads import one_blas_thread
 
 
@@ -148,21 +149,12 @@ def run_unit(unit: ControlUnit) -> list[dict[str, Any]]:
             started = time.process_time()  # of one thread: what an idle core would take
             data = _explored(world, "generative" if unit.oracle else source, unit)
             explored = time.process_time() - started
-            moves = _TrueDynamics(world) if unit.oracle else None
+            predictor = _TrueDynamics(world) if unit.oracle else None
             for name, reward in task.rewards.items():
                 horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
                 started = time.process_time()
-                function = RewardFunction(reward, world.spaces)
-                (plan,) = rf.DynamicsPlanner().plan(
-                    data,
-                    [function],
-                    None,
-                    horizon,
-                    None,
-                    task.terminated,
-                    world.state.wrapped(data.starts),
-                    moves,
-                )
+                request = PlanRequest(data, [reward], horizon=horizon, terminated=task.terminated)
+                (plan,) = plan_on_mesh(rf.DynamicsPlanner(), request, predictor)
                 planned = time.process_time() - started
                 score = rf.rollouts(world, plan, reward, unit.episodes, seed=10_000 + unit.seed)
                 records.append(

@@ -12,12 +12,12 @@ import numpy as np
 from rewardfree.arrays import count, probability
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.model import Model
-from rewardfree.planning import Mean, backward, reward_tables
+from rewardfree.planning import Mean
+from rewardfree.planning.finite import backward, reward_tables
 from rewardfree.posterior import Counts, Lattice
 from rewardfree.progress import progress as shown
-from rewardfree.strategies import Generative, query_plan, uncertainty_path
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.round import Strategy
+from rewardfree.strategies import Generative, Strategy, query_plan, uncertainty_path
+from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -45,18 +45,18 @@ def errors_of_run(
     """Explore, plan with the mean, and compare every estimate that the plan used with the truth."""
     if model.timed:
         raise ValueError("errors are measured step by step, or pooled: timed=True is neither")
-    if hasattr(strategy, "lattice"):
+    if strategy.own_posteriors:
         raise ValueError(
             f"errors are measured of the model's own posteriors, which {strategy!r} does not use"
         )
-    arena = Arena(world, model, strategy, [seed], count(samples_per_step, "samples_per_step"))
+    arena = RunBatch(world, model, strategy, [seed], count(samples_per_step, "samples_per_step"))
     for _ in arena.play():
         pass
     found, planner = arena.settled(), Mean()
     posteriors = cast(Lattice | Counts, found.posteriors)
     table = reward_tables([reward], world.grid, world.horizon, planner)
     with one_blas_thread():
-        _, values = backward(lambda h: found, table, planner, world.horizon, [seed])
+        _, values = backward(lambda h: found, table, planner, world.horizon)
         ratios, noises = [], []
         for h in range(world.horizon - 1):
             V = values[0, 0, h + 1]

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import check_kind, count, to_numpy
+from rewardfree.arrays import Placement, check_kind, count, to_numpy
 from rewardfree.budget import Budget
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
 from rewardfree.model import Model
-from rewardfree.planning import Planner, backward, reward_tables
+from rewardfree.planning import ValuePlanner
+from rewardfree.planning.finite import backward, reward_tables, tie_breaks
 from rewardfree.posterior import Lattice
-from rewardfree.regressions import Regressions
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for, within
-from rewardfree.strategies.round import Strategy, prologue_of
+from rewardfree.strategies import Strategy
+from rewardfree.strategies.batches import as_seeds, check_parts, in_batches, played, rounds_for
+from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -44,7 +45,7 @@ def learning_curves(
     model: Model,
     strategy: Strategy,
     reward: Any,
-    planners: Mapping[str, Planner],
+    planners: Mapping[str, ValuePlanner],
     *,
     samples_per_step: Sequence[int] | None = None,
     transitions: Sequence[int] | None = None,
@@ -71,8 +72,8 @@ def learning_curves(
     sizes = {unit: None if each is None else _checkpoints(unit, each) for unit, each in given.items()}
     budget = Budget.of(model, tuple(sizes), **{unit: each and each[-1] for unit, each in sizes.items()})
     checkpoints = sizes[budget.unit] or []
-    strategy = within(budget, world, strategy)
-    prologue = prologue_of(strategy, world.grid, world.horizon)
+    strategy = strategy.within(budget, world)
+    prologue = strategy.prologue(world.grid, world.horizon)
     at = [rounds_for(Budget(budget.unit, n), world, strategy) for n in checkpoints]
     per_round = world.horizon if model.pooled else 1
     if any((rounds - prologue) * per_round != n for rounds, n in zip(at, checkpoints, strict=True)):
@@ -85,13 +86,14 @@ def learning_curves(
     }
     optimal = optimal_value(world, reward)[0]
     batches = in_batches(seeds, batch, world, model, strategy, at[-1], device)
-    arenas = (Arena(world, model, strategy, some, at[-1], device=device, dtype=dtype) for some in batches)
+    placement = Placement(device, dtype)
+    arenas = (RunBatch(world, model, strategy, some, at[-1], placement=placement) for some in batches)
     found: dict[str, list[Any]] = {name: [] for name in planners}
     rounds, played_rounds = np.array(at), []
     with one_blas_thread():
         for arena in played(arenas, len(batches), progress):
             played_rounds.append(np.minimum(rounds, arena.lasted[:, None]))
-            law = arena.regressions.exact(world.P)
+            law = arena.estimate.exact(world.P)
             earlier = known_at(arena, checkpoints, at)
             for name, planner in planners.items():
                 values = [
@@ -120,8 +122,8 @@ def _checkpoints(unit: str, sizes: Any) -> list[int]:
 
 
 def known_at(
-    arena: Arena, checkpoints: Sequence[int], rounds: Sequence[int]
-) -> list[tuple[Regressions, int]]:
+    arena: RunBatch, checkpoints: Sequence[int], rounds: Sequence[int]
+) -> list[tuple[FiniteEstimate, int]]:
     """What was known at the checkpoints, after so many rounds, and how many of them are side by side."""
     last = arena.settled()
     if isinstance(last.posteriors, Lattice):
@@ -130,10 +132,11 @@ def known_at(
 
 
 def _first_values(
-    ready: Regressions, law: Any, table: Any, planner: Planner, sizes: int, seeds: Sequence[int]
+    ready: FiniteEstimate, law: Any, table: Any, planner: ValuePlanner, sizes: int, seeds: Sequence[int]
 ) -> Any:
     """V^pi at the first step for the plans that these regressions give at each of their sizes, (b,n,s)."""
     # The planner's columns are the sizes here: each has a posterior of its own, all have the same reward.
     every = np.broadcast_to(table, (sizes, *table.shape[1:]))
-    actions, _ = backward(lambda h: ready, every, planner, ready.horizon, seeds)
+    ties = tie_breaks(planner, seeds, ready.horizon, ready.grid.shape[0])
+    actions, _ = backward(lambda h: ready, every, planner, ready.horizon, ties)
     return to_numpy(values_of_actions(law, ready.exact(table[0]), actions))[:, :, 0]

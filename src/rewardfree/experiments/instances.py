@@ -12,7 +12,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
-from rewardfree.worlds.suite import suite_names
+from rewardfree.worlds.instances import suite_names
 
 #: The paper's own kernels, each with a world drawn from it.
 PAPER = {
@@ -67,21 +67,21 @@ def instance_named(name: str) -> rf.Instance:
 
 
 def _garnet(name: str) -> rf.Instance:
-    world = rf.garnet_world()
+    world = rf.worlds.garnet_world()
     rewards = stream(0, "rewards", name).random((REWARDS, *world.grid.shape))
     about = "a random world: every (s,a) leads to three of ten states"
     return rf.Instance(name, about, world, rewards, _TOLD)
 
 
 def _riverswim(name: str) -> rf.Instance:
-    world = rf.riverswim_world()
+    world = rf.worlds.riverswim_world()
     S, A = world.grid.shape
     paid = np.repeat(np.eye(S)[1:, :, None], A, axis=2)  # each for being at one state beyond the first
     return rf.Instance(name, "a chain of six states against a current", world, paid, _TOLD)
 
 
 #: What a learner is told where no state says anything about another.
-_TOLD = rf.Model(rf.Delta(), ridge=1.0)
+_TOLD = rf.Model(rf.kernels.Delta(), ridge=1.0)
 #: Small worlds without any geometry.
 TABULAR: dict[str, Callable[[str], rf.Instance]] = {"garnet": _garnet, "riverswim": _riverswim}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import rewardfree.model
-from rewardfree import kernels, planning, posterior, strategies, worlds
+from rewardfree import baselines, kernels, planning, posterior, strategies, worlds
 
 #: What may stand behind `type` without a module: constructors that take keywords.
 _NAMES = {
@@ -18,14 +18,16 @@ _NAMES = {
     "model": (rewardfree.model, "Model"),
     "strategy": (
         strategies,
-        "Generative Online Qiu GreedyMaxVariance Uniform Scout Partitioned LinearRewardFree KernelRFUCRL "
-        "KernelRFExpress MeanEmbedding Jin RFUCRL RFExpress",
+        "Generative Online Qiu GreedyMaxVariance Uniform Scout",
     ),
     "features": (posterior, "FourierFeatures PolynomialFeatures"),
     "planner": (planning, "Optimistic Mean Pessimistic"),
 }
 KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
     kind: {name: getattr(module, name) for name in names.split()} for kind, (module, names) in _NAMES.items()
+}
+KNOWN["strategy"] |= {
+    name: getattr(baselines, name) for name in baselines.__all__ if isinstance(getattr(baselines, name), type)
 }
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from rewardfree.budget import Budget
+from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.curves import known_at
 from rewardfree.experiments.naming import build
 from rewardfree.experiments.running import finished_units
 from rewardfree.experiments.unit import Unit, made_world
 from rewardfree.files import read_arrays, write_arrays
-from rewardfree.planning import backward, reward_tables
-from rewardfree.regressions import Regressions
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.explore import rounds_for, within
+from rewardfree.planning.finite import backward, reward_tables, tie_breaks
+from rewardfree.strategies.batches import rounds_for
+from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1
@@ -87,18 +87,19 @@ def looked_at(unit: Unit, allow_imports: bool = False) -> dict[str, Any]:
     named = dict(unit.planners)
     planner = build("planner", json.loads(named.get("optimistic", unit.planners[0][1])), allow_imports)
     H, (s, a) = world.horizon, world.grid.shape
-    strategy = within(Budget(unit.budget, unit.checkpoints[-1]), world, strategy)
+    strategy = strategy.within(Budget(unit.budget, unit.checkpoints[-1]), world)
     at = [rounds_for(Budget(unit.budget, n), world, strategy) for n in unit.checkpoints]
     steps = sorted({0, H // 2, H - 1})
     with one_blas_thread():
-        arena = Arena(world, model, strategy, unit.seeds[:1], at[-1])
+        arena = RunBatch(world, model, strategy, unit.seeds[:1], at[-1])
         for _ in arena.play():
             pass
         table = reward_tables([reward], world.grid, H, planner)
         seen = []  # actions and values (n,h,s), sigma (n,steps,s,a)
         for known, n in known_at(arena, unit.checkpoints, at):
             every = np.broadcast_to(table, (n, *table.shape[1:]))
-            actions, values = backward(_always(known), every, planner, H, unit.seeds[:1])
+            ties = tie_breaks(planner, unit.seeds[:1], H, s)
+            actions, values = backward(_always(known), every, planner, H, ties)
             sigma = np.stack([known.std(h)[0].reshape(-1, s, a) for h in steps], axis=1)
             seen.append((actions[0], values[0], sigma))
         actions, values, sigma = (np.concatenate(parts) for parts in zip(*seen, strict=True))
@@ -124,7 +125,7 @@ def looked_at(unit: Unit, allow_imports: bool = False) -> dict[str, Any]:
     }
 
 
-def _always(known: Regressions) -> Callable[[int], Regressions]:
+def _always(known: FiniteEstimate) -> Callable[[int], FiniteEstimate]:
     """The same regressions for every step."""
     return lambda h: known
 

@@ -14,7 +14,7 @@ from typing import Any
 from rewardfree.arrays import count, float_dtype
 from rewardfree.experiments.naming import KNOWN, build, canonical, check
 from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
-from rewardfree.strategies.counting import Counting
+from rewardfree.strategies import Strategy
 
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
 #: Entries that may name those of another part with `for`.
@@ -106,13 +106,9 @@ class Sweep:
 
 
 def _where(unit: Unit, device: str) -> str:
-    """A strategy that counts visits does so on the CPU."""
-    return "cpu" if issubclass(_strategy_type(unit), Counting) else device
-
-
-def _strategy_type(unit: Unit) -> type:
+    """A strategy that runs on the CPU only, such as one that counts visits, stays there."""
     made = KNOWN["strategy"].get(json.loads(unit.strategy)["type"])
-    return made if isinstance(made, type) else object  # one of a user's own may do anything
+    return "cpu" if isinstance(made, type) and issubclass(made, Strategy) and made.cpu_only else device
 
 
 def check_device_name(device: str) -> None:

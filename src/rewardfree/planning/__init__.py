@@ -1,35 +1,31 @@
-"""From reward-free data and a reward to a policy."""
+"""From reward-free data and a reward to a policy. `Planner` is the contract, `plan` the door."""
 
-from rewardfree.planning.dynamics import DynamicsPlanner
-from rewardfree.planning.finite import (
-    Mean,
-    Optimistic,
-    Pessimistic,
-    Plan,
-    Planner,
-    backward,
-    plan_runs,
-    reward_tables,
-)
-from rewardfree.planning.fitted import FittedPlan
-from rewardfree.planning.front import default_planner, plan, plan_many
-from rewardfree.planning.meshplan import MeshPlan
-from rewardfree.planning.stored import load_plan
+from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
+from rewardfree.planning.default import DefaultPlanner
+from rewardfree.planning.finite import FinitePlan, plan_runs
+from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
+from rewardfree.planning.plan import plan, plan_many
+from rewardfree.planning.plan_files import load_plan
+from rewardfree.planning.planner import Plan, Planner, PlanRequest
+from rewardfree.planning.sampled import SampledPlan
+from rewardfree.planning.world_plan import WorldPlan
 
 __all__ = [
+    "DefaultPlanner",
     "DynamicsPlanner",
-    "FittedPlan",
+    "FinitePlan",
     "Mean",
     "MeshPlan",
     "Optimistic",
     "Pessimistic",
     "Plan",
+    "PlanRequest",
     "Planner",
-    "backward",
-    "default_planner",
+    "SampledPlan",
+    "ValuePlanner",
+    "WorldPlan",
     "load_plan",
     "plan",
     "plan_many",
     "plan_runs",
-    "reward_tables",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, as_points, to_numpy
-from rewardfree.posterior.backend import Selection
+from rewardfree.posterior.engine.backend import Selection
 from rewardfree.posterior.protocol import Posterior
 
 

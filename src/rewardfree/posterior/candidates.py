@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, as_points, namespace, to_numpy
-from rewardfree.posterior.backend import Backend
+from rewardfree.posterior.engine.backend import Backend
 
 
 class Candidates:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, as_array, as_points, count, float_dtype, positive, to_numpy
-from rewardfree.posterior.backend import Selection
+from rewardfree.posterior.engine.backend import Selection
 
 
 class Counts:

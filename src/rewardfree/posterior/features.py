@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, as_array, as_points, cast, check_finite, count, positive, to_numpy
-from rewardfree.posterior.asking import (
+from rewardfree.posterior.candidates import Candidates
+from rewardfree.posterior.engine.backend import Backend, Selection, choose_backend
+from rewardfree.posterior.maps import FeatureMap, features_at
+from rewardfree.posterior.selections import (
     Selections,
     one_for_each,
     query_indices,
     some_for_each,
     target_columns,
 )
-from rewardfree.posterior.backend import Backend, Selection, choose_backend
-from rewardfree.posterior.candidates import Candidates
-from rewardfree.posterior.maps import FeatureMap, features_at
 from rewardfree.threads import one_blas_thread
 
 
@@ -32,8 +32,8 @@ class FeatureDesign:
     def __init__(self, features: FeatureMap, *, ridge: float = 1.0) -> None:
         if not callable(features):
             raise ValueError(
-                "features of points anywhere must be a function of them, such as rf.PolynomialFeatures(2), "
-                f"got {features!r:.200}"
+                "features of points anywhere must be a function of them, such as "
+                f"rf.posterior.PolynomialFeatures(2), got {features!r:.200}"
             )
         self.features, self.ridge = features, positive(ridge, "ridge")
         self._dim: int | None = None  # of the points

@@ -16,18 +16,18 @@ import numpy as np
 
 from rewardfree.arrays import Array, as_points, count, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior.asking import (
+from rewardfree.posterior.candidates import Candidates
+from rewardfree.posterior.engine.backend import Backend, Selection, choose_backend, no_room
+from rewardfree.posterior.engine.factors import Factors
+from rewardfree.posterior.engine.prior import prior_rows
+from rewardfree.posterior.prefix import Prefixes
+from rewardfree.posterior.selections import (
     Selections,
     one_for_each,
     query_indices,
     some_for_each,
     target_columns,
 )
-from rewardfree.posterior.backend import Backend, Selection, choose_backend, no_room
-from rewardfree.posterior.candidates import Candidates
-from rewardfree.posterior.factors import Factors
-from rewardfree.posterior.prefix import Prefixes
-from rewardfree.posterior.prior import prior_rows
 from rewardfree.threads import one_blas_thread
 
 #: At most so many rows of L are computed in one pass: enough to keep the processor busy with each row that it
@@ -204,7 +204,7 @@ class Lattice:
         times = count(times, "times", at_least=0)
         # A recording cannot stop to have the CPU compute a row of the kernel.
         if self._backend.replays and self._prior.on_device:
-            from rewardfree.posterior.replay import replay
+            from rewardfree.posterior.engine.replay import replay
 
             replay(self, cast(Any, self._backend), step, times)
         else:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewardfree.arrays import as_array, as_points, check_finite, count, to_numpy
-from rewardfree.tables import tabled
+from rewardfree.registry import registered
 
 #: A map of points (n,d_z) to features (n,d), or the features of every candidate in a table.
 FeatureMap: TypeAlias = Callable[[Any], Any]
@@ -19,7 +19,7 @@ FeatureMap: TypeAlias = Callable[[Any], Any]
 MOST_FEATURES = 4096
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class PolynomialFeatures:
     """All monomials of the coordinates of z up to `degree`, 1 included, over the root of their number.
@@ -38,7 +38,7 @@ class PolynomialFeatures:
         return _products(points, self.degree, "degree", lambda z, power: z**power)
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class FourierFeatures:
     """All products of cos(pi k_i z_i) with k_1 + k_2 + ... up to `order`, over the root of their number.
@@ -96,7 +96,7 @@ def check_features(features: Any) -> Any:
     if table.ndim not in (2, 3) or 0 in table.shape:
         raise ValueError(
             "features must be a table (|Z|, d) or (|S|, |A|, d), or a function of points (n, d_z) such as "
-            f"rf.PolynomialFeatures(2), got shape {table.shape}"
+            f"rf.posterior.PolynomialFeatures(2), got shape {table.shape}"
         )
     check_finite(table, "features")
     return _frozen(table.astype(np.float64).tolist())

@@ -15,16 +15,16 @@ import numpy as np
 
 from rewardfree.arrays import Array, as_points, count, positive, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior.asking import (
+from rewardfree.posterior.candidates import Candidates
+from rewardfree.posterior.cells import Cell, Cells, cell_order, check_alpha, check_drop
+from rewardfree.posterior.engine.backend import Backend, Selection, choose_backend
+from rewardfree.posterior.selections import (
     Selections,
     one_for_each,
     query_indices,
     some_for_each,
     target_columns,
 )
-from rewardfree.posterior.backend import Backend, Selection, choose_backend
-from rewardfree.posterior.candidates import Candidates
-from rewardfree.posterior.cells import Cell, Cells, cell_order, check_alpha, check_drop
 from rewardfree.posterior.variance import Floor, gain_of_pivots
 from rewardfree.threads import one_blas_thread
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum
+from rewardfree.kernels.matern import closed_form_in_place
 
 #: A block of k(x, y) has at most this many numbers: with its copies it fits a core's own cache.
 BLOCK = 2**16
@@ -49,20 +50,7 @@ def _stationary(nu: float, lengthscale: Any, x: Any, y: Any, weights: Any) -> An
     for rows in _blocks(len(x), len(y)):
         t = left[rows] @ right
         np.maximum(t, 0.0, out=t)
-        if nu == math.inf:
-            np.negative(t, out=t)
-            found[rows] = np.exp(t, out=t) @ weights
-            continue
-        np.sqrt(t, out=t)
-        fall = np.exp(-t)
-        if nu == 2.5:
-            polynomial = t * (1.0 / 3.0)
-            polynomial += 1.0
-            polynomial *= t
-            t = polynomial
-        t += 1.0
-        t *= fall
-        found[rows] = t @ weights
+        found[rows] = closed_form_in_place(nu, t) @ weights
     return found
 
 

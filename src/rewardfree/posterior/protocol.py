@@ -38,7 +38,7 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
-class Weighted(Posterior, Protocol):
+class BasisPosterior(Posterior, Protocol):
     """A single posterior whose mean is basis(at) @ weights(targets): many questions, one solve."""
 
     def __len__(self) -> int:

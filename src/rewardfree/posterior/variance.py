@@ -12,7 +12,7 @@ from rewardfree.arrays import Array, namespace
 from rewardfree.kernels import Kernel
 
 if TYPE_CHECKING:
-    from rewardfree.posterior.backend import Backend
+    from rewardfree.posterior.engine.backend import Backend
 
 
 def rounding_floor(kernel_prior: float, ridge: float, points: int, eps: float) -> float:

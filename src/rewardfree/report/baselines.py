@@ -173,7 +173,7 @@ def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
     for world, (S, A, H) in sizes.items():
         needed = {
             name: make(EPSILON, DELTA).visits_needed(S, A, H)
-            for name, make in (("rf-ucrl", rf.RFUCRL), ("rf-express", rf.RFExpress))
+            for name, make in (("rf-ucrl", rf.baselines.RFUCRL), ("rf-express", rf.baselines.RFExpress))
         }
         told = ", ".join(f"{name} {visits:.1e}" for name, visits in needed.items())
         lines.append(f"  {world} (S {S}, A {A}, H {H}): {told}")

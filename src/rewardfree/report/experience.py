@@ -52,7 +52,7 @@ def plan_figure(plan: Any, title: str) -> Any:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    mesh, space = plan.values.mesh, plan.spaces.state
+    mesh, space = plan.mesh_values.mesh, plan.spaces.state
     j = min(1, space.size - 1)
     x, y = (np.linspace(mesh.low[i], mesh.high[i], DRAWN) for i in (0, j))
     states = np.tile(0.5 * (mesh.low + mesh.high), (DRAWN * DRAWN, 1))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rewardfree.arrays import Array, count, to_numpy
 from rewardfree.model import Model
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.journey import Journey
-from rewardfree.strategies.options import check_options
-from rewardfree.strategies.queries import CANDIDATES, Candidates, query_journey
-from rewardfree.strategies.round import Round
-from rewardfree.tables import tabled
+from rewardfree.registry import registered
+from rewardfree.strategies.queries import QUERY_SETS, QuerySet, play_queries
+from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.strategies.strategy import Strategy
+from rewardfree.strategies.world_run import WorldRun
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, argmax_tied
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
-class Generative:
+class Generative(Strategy):
     """Alg 2: query z = argmax sigma_h(z) anywhere, for every step; the world must take any state.
 
     On a finite world the list of queries is `query_plan`; with `ties="random"` every run has its own. On a
@@ -31,38 +30,33 @@ class Generative:
     """
 
     ties: Ties = "lowest"
-    candidates: Candidates = "reachable"
-
-    generative = True
-    curious = True
+    candidates: QuerySet = "reachable"
+    generative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_options(self)
-        if self.candidates not in CANDIDATES:
-            raise ValueError(f"candidates must be one of {', '.join(CANDIDATES)}, got {self.candidates!r}")
+        super().__post_init__()
+        if self.candidates not in QUERY_SETS:
+            raise ValueError(f"candidates must be one of {', '.join(QUERY_SETS)}, got {self.candidates!r}")
 
-    def travel(self, journey: Journey) -> None:
-        query_journey(journey, self.candidates)
+    def play_world(self, run: WorldRun) -> None:
+        play_queries(run, self.candidates)
 
-    def round(self, horizon: int) -> Round:
-        return Round.whole_episode(horizon)
-
-    def play(self, arena: Arena) -> None:
-        where, steps = arena.regressions, range(arena.horizon)
-        if arena.model.pooled:
+    def play_batch(self, batch: RunBatch) -> None:
+        estimate, steps = batch.estimate, range(batch.horizon)
+        if batch.model.pooled:
             for h in steps:
-                z = self._query(arena, h)
-                where.add(h, z[:, 0], arena.move(h, z)[:, 0])
+                z = self._query(batch, h)
+                estimate.add(h, z[:, 0], batch.move(h, z)[:, 0])
         else:
-            z = self._query(arena, 0)
-            following = where.xp.concat([arena.move(h, z) for h in steps], axis=1)
-            where.add_all(where.xp.broadcast_to(z, (arena.runs, arena.horizon)), following)
+            z = self._query(batch, 0)
+            next_states = estimate.xp.concat([batch.move(h, z) for h in steps], axis=1)
+            estimate.add_all(estimate.xp.broadcast_to(z, (batch.runs, batch.horizon)), next_states)
 
-    def _query(self, arena: Arena, h: int) -> Array:
-        """The next query of every run, (b,1)."""
-        where, ties = arena.regressions, arena.tie_breaks(h)
-        chosen = argmax_tied(where.std(h), None if ties is None else ties[:, 0])
-        return where.xp.broadcast_to(chosen[:, None], (arena.runs, 1))
+    def _query(self, batch: RunBatch, h: int) -> Array:
+        """The next query of every run, (b,1): z = argmax sigma_h(z) (Alg 2, line 4)."""
+        ties = batch.tie_breaks(h)
+        z = argmax_tied(batch.estimate.std(h), None if ties is None else ties[:, 0])
+        return batch.estimate.xp.broadcast_to(z[:, None], (batch.runs, 1))
 
 
 def query_plan(model: Model, candidates: Array, n: int) -> Any:

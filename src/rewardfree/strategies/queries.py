@@ -1,4 +1,4 @@
-"""Alg 2 on a continuous world: batches of the queries with the largest sigma, over a set of candidates."""
+"""Alg 2 on real states: batches of the queries with the largest sigma, over a set of candidates."""
 
 from __future__ import annotations
 
@@ -8,127 +8,119 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rewardfree.dynamics.curiosity import check_variables, curious_posterior
-from rewardfree.dynamics.fitting import fitted_to
-from rewardfree.strategies.journey import Journey
-from rewardfree.strategies.knowledge import PILOT, Renewed, next_refit, quick, refitted_at
+from rewardfree.dynamics.exploration import check_variables, exploration_posterior
+from rewardfree.strategies.current import MOST_POINTS, PILOT, CurrentExploration, next_refit, refitted_at
+from rewardfree.strategies.world_run import WorldRun
+from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.spaces import Box, Discrete, Space
 
-Candidates: TypeAlias = Literal["reachable", "sobol", "box"]
-CANDIDATES = ("reachable", "sobol", "box")
+#: Where the candidates of a query come from.
+QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]
+QUERY_SETS = ("reachable", "sobol", "box")
 #: How many candidates a batch is chosen from, and how long the model's rollouts are.
 POINTS, ROLLOUT = 2048, 100
 
 
-def query_journey(journey: Journey, candidates: Candidates) -> None:
+def play_queries(run: WorldRun, query_set: QuerySet) -> None:
     """Explore by queries until a limit is reached."""
-    if not journey.world.generative:
+    space = run.spaces.state
+    if not run.world.generative:
         raise ValueError(
-            f"{type(journey.world).__name__} cannot be put into any state, as Generative() needs: use Scout()"
+            f"{type(run.world).__name__} cannot be put into any state, as Generative() needs: use Scout()"
         )
-    box = isinstance(journey.spaces.state, Box)
-    reachable = box and candidates == "reachable"
+    reachable = isinstance(space, Box) and query_set == "reachable"
     if reachable:
-        check_variables(journey.spaces)
-    elif isinstance(journey.spaces.state, Box):
-        journey.spaces.state.need_bounds(f'Generative(candidates="{candidates}")')
-    if reachable or journey.model.automatic:  # something must be learnt before one can ask well
-        while journey.kept < PILOT:
-            journey.episode(
-                lambda state, h: journey.random_action(), min(journey.horizon, PILOT - journey.kept)
-            )
-    first_states = journey.first_states
-    renewed = Renewed(journey)
+        check_variables(run.spaces)
+    elif isinstance(space, Box):
+        space.need_bounds(f'Generative(candidates="{query_set}")')
+    if reachable or run.model.automatic:  # something must be learnt before one can ask well
+        while run.kept < PILOT:
+            run.episode(lambda state, h: run.random_action(), min(run.horizon, PILOT - run.kept))
+    first_states = run.first_states
+    current = CurrentExploration(run)
     # Without a pooled model every query is made at every step.
-    steps = range(1) if journey.model.pooled else range(journey.horizon)
+    steps = range(1) if run.model.pooled else range(run.horizon)
     while True:
-        start = journey.kept
-        size = (next_refit(start) - start) if journey.model.pooled else 1
+        start = run.kept
+        size = (next_refit(start) - start) if run.model.pooled else 1
 
         def batch(start: int = start, size: int = size) -> tuple[Any, Any]:
             if reachable:
-                return _reachable_batch(journey, renewed, first_states, start, size)
-            return _set_batch(journey, _fixed_set(journey, candidates, start), start, size)
+                return _reachable_batch(run, current, first_states, start, size)
+            return _best_of(run, _candidates(run, query_set, start), start, size)
 
-        chosen = _Once(batch)
+        queries = _LazyBatch(batch)
         for i in range(size):
             for h in steps:
-                journey.query(functools.partial(chosen.pair, i), h)
-            journey.round_done()
+                run.query(functools.partial(queries.pair, i), h)
+            run.round_done()
 
 
-class _Once:
+class _LazyBatch:
     """A batch that is computed when its first query is really made."""
 
     def __init__(self, batch: Callable[[], tuple[Any, Any]]) -> None:
         self._batch = batch
-        self._found: tuple[Any, Any] | None = None
+        self._pairs: tuple[Any, Any] | None = None
 
     def pair(self, i: int) -> tuple[Any, Any]:
-        if self._found is None:
-            self._found = self._batch()
-        states, actions = self._found
+        if self._pairs is None:
+            self._pairs = self._batch()
+        states, actions = self._pairs
         return states[i], actions[i]
 
 
 def _reachable_batch(
-    journey: Journey, renewed: Renewed, first_states: Any, start: int, size: int
+    run: WorldRun, current: CurrentExploration, first_states: Any, start: int, size: int
 ) -> tuple[Any, Any]:
     """Of what the model reaches from first states, the greatest sigma."""
-    curiosity = renewed.curiosity(start)
-    rng = journey.rng("reach", start)
+    value = current.value(start)
+    rng = run.rng("reach", start)
     starts = np.repeat(first_states, 2, axis=0)
-    state, action = curiosity.reachable(starts, min(journey.horizon, ROLLOUT), POINTS, rng)
-    points = curiosity.dynamics.fitted.scaling(journey.spaces.features(state, action))
-    posterior = curiosity.posterior
-    asked = refitted_at(start)
-    if asked < start:  # what was asked since then, where every round is a batch of its own
-        posterior = curious_posterior(curiosity.dynamics.fitted, journey.model.automatic)
-        states, actions, _, _ = journey.transitions(start)
-        posterior.extend(curiosity.dynamics.fitted.scaling(journey.spaces.features(states, actions)))
-    chosen, sigma = posterior.greedy(points, size)
-    journey.know_sigma(lambda: float(sigma[0]))
+    state, action = value.reachable(starts, min(run.horizon, ROLLOUT), POINTS, rng)
+    scaled, posterior = value.dynamics.scaled, value.posterior
+    if refitted_at(start) < start:  # what was asked since then, where every round is a batch of its own
+        posterior = exploration_posterior(scaled, run.model.automatic)
+        samples = run.samples(start)
+        posterior.extend(scaled.inputs(run.spaces, samples.state, samples.action))
+    chosen, sigma = posterior.greedy(scaled.inputs(run.spaces, state, action), size)
+    run.know_sigma(lambda: float(sigma[0]))
     return state[chosen], action[chosen]
 
 
-def _set_batch(journey: Journey, candidates: tuple[Any, Any], start: int, size: int) -> tuple[Any, Any]:
+def _best_of(run: WorldRun, candidates: tuple[Any, Any], start: int, size: int) -> tuple[Any, Any]:
     """Of a set of states and actions, the greatest sigma."""
-    state, action, following, _ = journey.transitions(start)
-    if not journey.model.automatic:
-        fitted = fitted_to(journey.spaces, journey.model, None, None, None)
+    samples = run.samples(start)
+    if run.model.automatic:
+        model = run.model.at_most(MOST_POINTS)
+        scaled = ScaledModel.fit(run.spaces, model, samples.state, samples.action, samples.next_state)
     else:
-        fitted = fitted_to(journey.spaces, quick(journey.model), state, action, following)
-    posterior = curious_posterior(fitted, journey.model.automatic)
-    if len(state):
+        scaled = ScaledModel.of_bounds(run.spaces, run.model)
+    posterior = exploration_posterior(scaled, run.model.automatic)
+    if len(samples):
         # Without a pooled model all steps have the same points: those of the first one stand for all.
-        own = (
-            slice(None)
-            if journey.model.pooled
-            else np.array([row[1] for row in journey.log.rows if row[6]][:start]) == 0
-        )
-        posterior.extend(fitted.scaling(journey.spaces.features(state[own], action[own])))
+        first = np.array([run.model.pooled or row.h == 0 for row in run.kept_rows(start)])
+        posterior.extend(scaled.inputs(run.spaces, samples.state[first], samples.action[first]))
     states, actions = candidates
-    points = fitted.scaling(journey.spaces.features(states, actions))
-    chosen, sigma = posterior.greedy(points, size)
-    journey.know_sigma(lambda: float(sigma[0]))
+    chosen, sigma = posterior.greedy(scaled.inputs(run.spaces, states, actions), size)
+    run.know_sigma(lambda: float(sigma[0]))
     return states[chosen], actions[chosen]
 
 
-def _fixed_set(journey: Journey, candidates: Candidates, start: int) -> tuple[Any, Any]:
+def _candidates(run: WorldRun, query_set: QuerySet, start: int) -> tuple[Any, Any]:
     """All pairs of labels; of boxes, a scrambled Sobol set, or points anywhere drawn anew for every batch."""
-    spaces = journey.spaces
+    spaces = run.spaces
     if isinstance(spaces.state, Discrete):
         actions = spaces.action.candidates(9)
-        return np.repeat(np.arange(spaces.state.n), len(actions)), np.tile(
-            actions, (spaces.state.n,) + (1,) * (actions.ndim - 1)
-        )
+        repeats = (spaces.state.n,) + (1,) * (actions.ndim - 1)
+        return np.repeat(np.arange(spaces.state.n), len(actions)), np.tile(actions, repeats)
     size = sum(space.size for space in (spaces.state, spaces.action))
-    if candidates == "sobol":
+    if query_set == "sobol":
         from scipy.stats import qmc  # which takes longer to import than all the rest
 
-        unit = qmc.Sobol(size, scramble=True, rng=journey.rng("sobol")).random(POINTS)
+        unit = qmc.Sobol(size, scramble=True, rng=run.rng("sobol")).random(POINTS)
     else:
-        unit = journey.rng("box", start).random((POINTS, size))
+        unit = run.rng("box", start).random((POINTS, size))
     split = spaces.state.size
     return _spread(spaces.state, unit[:, :split]), _spread(spaces.action, unit[:, split:])
 

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array
-from rewardfree.dynamics.curiosity import EPSILONS, check_variables
-from rewardfree.objectives import Objective, objective_named
-from rewardfree.strategies.arena import Arena
-from rewardfree.strategies.episodic import WholeEpisodes
-from rewardfree.strategies.journey import Journey
-from rewardfree.strategies.knowledge import PILOT, Renewed, refitted_at
-from rewardfree.tables import tabled
-from rewardfree.ties import Ties
+from rewardfree.dynamics.exploration import EPSILONS, check_variables
+from rewardfree.estimates.backups import Objective, objective_named
+from rewardfree.registry import registered
+from rewardfree.strategies.current import PILOT, CurrentExploration, refitted_at
+from rewardfree.strategies.episodic import EpisodicStrategy
+from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.strategies.world_run import WorldRun
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
-class Scout(WholeEpisodes):
+class Scout(EpisodicStrategy):
     """Greedy in E_h = gain(sigma_h) + E[max_a E_{h+1}] through the learnt model; every step is kept.
 
     `objective` is the gain: "sigma", "variance", "information", or by default the best known: the variance on
@@ -31,38 +30,35 @@ class Scout(WholeEpisodes):
 
     objective: Objective | None = None
 
-    @property
-    def ties(self) -> Ties:
-        return "random"
+    ties = "random"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.objective is not None:
             objective_named(self.objective)
 
-    def _prepare(self, arena: Arena) -> dict[int, Array]:
-        return arena.curiosity(objective_named(self.objective or "variance"))
+    def prepare(self, batch: RunBatch) -> dict[int, Array]:
+        return batch.exploration(objective_named(self.objective or "variance"))
 
-    def _action(self, arena: Arena, h: int, state: Array, q: dict[int, Array]) -> Array:
-        return arena.best(h, arena.at_states(q[h], state))
+    def action(self, batch: RunBatch, h: int, state: Array, q: dict[int, Array]) -> Array:
+        return batch.best(h, batch.at_states(q[h], state))
 
-    def travel(self, journey: Journey) -> None:
-        if not journey.model.pooled:
+    def play_world(self, run: WorldRun) -> None:
+        if not run.model.pooled:
             raise ValueError("Scout plans with one model for all steps: use Model(..., pooled=True)")
-        check_variables(journey.spaces)
-        renewed = Renewed(journey, objective_named(self.objective or "sigma"))
+        check_variables(run.spaces)
+        current = CurrentExploration(run, objective_named(self.objective or "sigma"))
 
         def choose(state: Any, h: int) -> Any:
-            if journey.kept < PILOT:
-                return journey.random_action()
-            if journey.kept == refitted_at(journey.kept):
-                journey.know_sigma(renewed.largest_sigma)
-            curiosity = renewed.curiosity()
-            rng = journey.rng("action", len(journey.log.rows))
-            if rng.random() < journey.rng("epsilon", journey.episodes).choice(EPSILONS):
-                return curiosity.actions[rng.integers(len(curiosity.actions))]
-            q, _ = curiosity.choices(state[None])
-            return curiosity.actions[int(np.argmax(q[:, 0]))]
+            if run.kept < PILOT:
+                return run.random_action()
+            if run.kept == refitted_at(run.kept):
+                run.know_sigma(current.largest_sigma)
+            value = current.value()
+            rng = run.rng("action", run.steps)
+            if rng.random() < run.rng("epsilon", run.episodes).choice(EPSILONS):
+                return value.actions[rng.integers(len(value.actions))]
+            q, _ = value.choices(state[None])
+            return value.actions[int(np.argmax(q[:, 0]))]
 
-        while True:
-            journey.episode(choose)
-            journey.round_done()
+        run.play(choose)

@@ -1,6 +1,6 @@
 """Systems to explore. A world's step returns no reward: there is nothing here that could hold one."""
 
-from rewardfree.worlds.enumerated import Enumerated
+from rewardfree.presets import Preset
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
@@ -11,20 +11,22 @@ from rewardfree.worlds.hard import (
     sharpened_world,
     tide_world,
 )
+from rewardfree.worlds.instances import Instance, hard_suite
+from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.spaces import Box, Discrete, Spaces
-from rewardfree.worlds.suite import Instance, hard_suite
 from rewardfree.worlds.tabular import garnet_world, riverswim_world
 from rewardfree.worlds.world import Observation, World
 
 __all__ = [
     "Box",
     "Discrete",
-    "Enumerated",
     "FiniteWorld",
     "GymnasiumWorld",
     "Instance",
+    "LabelledWorld",
     "Observation",
+    "Preset",
     "Spaces",
     "World",
     "bumps",

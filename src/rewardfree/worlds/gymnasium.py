@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import count
+from rewardfree.worlds.classic_control import TASKS, Task
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space
-from rewardfree.worlds.tasks import TASKS, Task
 from rewardfree.worlds.world import World
 
 #: Wrappers that change nothing of what a step does.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewardfree.arrays import as_array, check_finite, count, to_numpy
-from rewardfree.tables import tabled
+from rewardfree.registry import registered
 
 #: Declares a variable that wraps around: 3.1 and -3.1 radians are neighbours.
 ANGLE = "angle"
@@ -21,7 +21,7 @@ MOST_CANDIDATES = 1024
 RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class Box:
     """Named real variables with bounds, which may be infinite; angles are in radians and wrap around.
@@ -140,7 +140,7 @@ class Box:
             )
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class Discrete:
     """Labels 0 .. n-1. A kernel sees them as unit vectors, or at `coordinates`, one tuple for each."""
@@ -214,7 +214,7 @@ class Discrete:
 Space: TypeAlias = Box | Discrete
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class Spaces:
     """What states and actions of a world are."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import count
-from rewardfree.tables import tabled
+from rewardfree.registry import registered
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
 
@@ -77,7 +77,7 @@ class World(ABC):
         return {"world": type(self).__name__}
 
 
-@tabled
+@registered
 @dataclass(frozen=True)
 class Observation:
     """What each column of an observation is: ("cos", "theta"), ("sin", "theta"), ("is", "omega")."""

@@ -68,7 +68,7 @@ def query_plan(
     model = rf.Model(kernel_named(kernel, nu=nu, lengthscale=lengthscale, depth=depth), ridge=ridge)
     points = grid(dim, side)
     plan = rf.query_plan(model, points, n)
-    sigma = rf.uncertainty_path(model, points, plan).at_query
+    sigma = rf.strategies.uncertainty_path(model, points, plan).at_query
     rows = [
         {"query": i + 1, "index": int(index), **_coordinates(points[index]), "sigma": float(std)}
         for i, (index, std) in enumerate(zip(plan, sigma, strict=True))

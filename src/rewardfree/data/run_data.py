@@ -1,0 +1,130 @@
+"""What the data of every run offer: environment steps in their order, without any reward."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from rewardfree.budget import Budget
+from rewardfree.data.samples import COLUMNS
+from rewardfree.model import Model
+
+
+class RunData(ABC):
+    """t environment steps of one run; a subclass says what states and actions are."""
+
+    horizon: int
+    model: Model  # what the run explored with
+    strategy: Any
+    seed: int
+    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Any  # (t,) int, from 0
+    terminated: Any  # (t,) bool
+    kept: Any  # (t,) bool
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self)} steps in {self.episodes} episodes, "
+            f"{int(self.kept.sum())} kept, by {self.strategy!r}, seed {self.seed})"
+        )
+
+    @property
+    def steps(self) -> int:
+        """How many environment steps the run took."""
+        return len(self)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes the run began."""
+        return int(self.episode.max(initial=-1)) + 1
+
+    @property
+    def samples(self) -> Any:
+        """How many samples the regressions have: for each step (h,), or (1,) if pooled."""
+        return np.array([len(rows) for rows in self.designs()])
+
+    def designs(self, pooled: bool | None = None) -> list[Any]:
+        """The rows that each regression has, in order: an index array per step h, or one if pooled."""
+        kept = np.flatnonzero(self.kept)
+        if self.model.pooled if pooled is None else pooled:
+            return [kept]
+        return [kept[self.h[kept] == h] for h in range(self.horizon)]
+
+    def using_all(self) -> Self:
+        """The same steps, every one kept: what a strategy passed by serves planning too.
+
+        Samples that were chosen by where earlier ones led are not as unbiased as those that Alg 3 keeps.
+        """
+        return self if self.kept.all() else self._all_kept
+
+    @cached_property
+    def _all_kept(self) -> Self:
+        return replace(self, kept=np.ones(len(self), bool))  # type: ignore[type-var]
+
+    def centred(self) -> Self:
+        """The same data, planned around the midrange of V if one regression serves all steps."""
+        return self if self.model.centred or not self.model.pooled else self._centred
+
+    @cached_property
+    def _centred(self) -> Self:
+        return replace(self, model=replace(self.model, centred=True))  # type: ignore[type-var]
+
+    @cached_property
+    def prepared(self) -> dict[Any, Any]:
+        """What planners have computed from these data without a reward, to be used for the next one."""
+        return {}
+
+    def first(
+        self,
+        samples_per_step: int | None = None,
+        *,
+        transitions: int | None = None,
+        episodes: int | None = None,
+        steps: int | None = None,
+    ) -> Self:
+        """That run stopped earlier, exactly: at one of the budgets of `explore`."""
+        budget = Budget.of(
+            self.model,
+            samples_per_step=samples_per_step,
+            transitions=transitions,
+            episodes=episodes,
+            steps=steps,
+        )
+        return self.cut(budget)
+
+    def cut(self, budget: Budget) -> Self:
+        """`first`, for a budget that is checked already."""
+        return self._rows(self._end(budget), budget.unit)
+
+    def _rows(self, end: int, stopped_by: str) -> Self:
+        """The first rows alone."""
+        shorter: dict[str, Any] = {name: getattr(self, name)[:end] for name in COLUMNS}
+        return replace(self, **shorter, stopped_by=stopped_by)  # type: ignore[type-var]
+
+    @abstractmethod
+    def _whole_episodes(self) -> int:
+        """How many episodes were played to their end."""
+
+    def _end(self, budget: Budget) -> int:
+        """How many environment steps that budget allows; data that end before it are an error."""
+        size = budget.size
+        if budget.unit == "steps":
+            have, end = len(self), size
+        elif budget.unit == "episodes":
+            if (self.episode < 0).any():
+                raise ValueError("queries of a generative model belong to no episode: use steps=")
+            have, end = self._whole_episodes(), int(np.searchsorted(self.episode, size))
+        else:  # of kept samples: in each design
+            rows = self.designs()
+            have = min(len(design) for design in rows)
+            end = max(int(design[size - 1]) + 1 for design in rows) if have >= size else 0
+        if have < size:
+            raise ValueError(f"{budget.unit} must be at most the {have} of these data, got {size}")
+        return end

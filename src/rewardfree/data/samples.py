@@ -1,0 +1,48 @@
+"""Environment steps one by one, and some of them as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Row(NamedTuple):
+    """One environment step."""
+
+    episode: int  # from 0; -1 for a query of a generative model
+    h: int
+    state: Any
+    action: Any
+    next_state: Any
+    terminated: bool
+    kept: bool
+
+
+#: One for each field of a `Row`.
+COLUMNS = Row._fields
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The transitions of n steps."""
+
+    state: Any  # (n,d), labels (n,)
+    action: Any  # (n,a), labels (n,)
+    next_state: Any  # (n,d), labels (n,)
+    terminated: Any  # (n,) bool
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Samples:
+        """Those of some steps."""
+        names = ("state", "action", "next_state", "terminated")
+        return cls(*(np.array([getattr(row, name) for row in rows]) for name in names))
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def __getitem__(self, rows: Any) -> Samples:
+        """Some of them."""
+        return Samples(self.state[rows], self.action[rows], self.next_state[rows], self.terminated[rows])

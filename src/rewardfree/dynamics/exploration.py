@@ -1,0 +1,142 @@
+"""Where there is still something to learn, and which actions lead there: optimism about sigma, not reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rewardfree.data import Samples
+from rewardfree.dynamics.extent import whole_turns
+from rewardfree.dynamics.learnt import Dynamics
+from rewardfree.dynamics.mesh import Mesh
+from rewardfree.dynamics.mesh_dynamics import MeshDynamics
+from rewardfree.dynamics.termination import ObservedTermination
+from rewardfree.estimates.backups import OBJECTIVES, scout_q
+from rewardfree.kernels import Matern, SquaredExponential, Sum
+from rewardfree.model import Model
+from rewardfree.posterior import Design
+from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.spaces import Box, Spaces
+
+DISCOUNT = 0.98
+#: Nodes for each variable of the mesh on which E is computed, by the number of variables.
+SIDES = {1: 61, 2: 31, 3: 15, 4: 9}
+ACTIONS = 5
+#: The mesh covers so many times the range that was seen: what is beyond it is reached step by step.
+GROWTH = 2.0
+#: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
+EPSILONS = (0.0, 0.1, 0.3, 0.5)
+SWEEPS, SETTLED = 300, 1e-3
+#: Of the exploration posterior: the longest lengthscale in units of the data's spread, and its ridge.
+LONGEST, EXPLORATION_RIDGE = 5.0, 1e-4
+
+
+def check_variables(spaces: Spaces) -> None:
+    """Refuse states that no mesh can be laid over."""
+    if not isinstance(spaces.state, Box) or spaces.state.size not in SIDES:
+        raise ValueError(
+            f"exploring through a mesh takes up to {max(SIDES)} real state variables, got "
+            f"{', '.join(spaces.state.names)}: "
+            'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
+        )
+
+
+class ExplorationValue:
+    """E = max_a [gain(s,a) + discount E(s')] through the learnt dynamics: what is still to be learnt from s.
+
+    `objective` gives the gain for sigma and a ridge: sigma itself by default.
+    """
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        model: Model,
+        samples: Samples,
+        objective: Callable[[Any, float], Any] = OBJECTIVES["sigma"],
+    ) -> None:
+        check_variables(spaces)
+        self.spaces, self._objective = spaces, objective
+        self.dynamics = Dynamics.learn(spaces, model, samples)
+        self.is_end = ObservedTermination(spaces.state, samples.next_state, samples.terminated)
+        self.posterior = exploration_posterior(self.dynamics.scaled, model.automatic)
+        self.posterior.extend(self.dynamics.points)
+        self.actions = spaces.action.candidates(ACTIONS)
+        self._seen = self.dynamics.space.wrapped(np.concatenate([samples.state, samples.next_state]))
+
+    def sigma(self, state: Any, action: Any) -> Any:
+        """How uncertain the next state of (s,a) is, (n,)."""
+        return self.posterior.std(self.dynamics.scaled.inputs(self.spaces, state, action))
+
+    def gain(self, state: Any, action: Any) -> Any:
+        """What a sample at (s,a) is worth, (n,)."""
+        return self._objective(self.sigma(state, action), self.posterior.ridge)
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        space = self.dynamics.space
+        low, high = self._seen.min(axis=0), self._seen.max(axis=0)
+        middle, half = 0.5 * (low + high), np.maximum(0.5 * GROWTH * (high - low), 1e-9)
+        low, high = np.maximum(middle - half, space.low), np.minimum(middle + half, space.high)
+        return Mesh(*whole_turns(space, low, high), (SIDES[space.size],) * space.size, space.angular)
+
+    @cached_property
+    def value(self) -> Any:
+        """E at the nodes, (m,)."""
+        on_mesh = MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
+        gain = self.gain(*on_mesh.pairs).reshape(len(self.actions), -1)
+        value = np.zeros(self.mesh.size)
+        for _ in range(SWEEPS):
+            new = scout_q(gain, (on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
+            done = np.abs(new - value).max() <= SETTLED * new.max()
+            value = new
+            if done:
+                break
+        return value
+
+    def choices(self, state: Any) -> tuple[Any, Any]:
+        """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
+        states, actions = self.spaces.every_pair(state, self.actions)
+        next_states = self.dynamics.next_state(states, actions)
+        later = np.where(self.is_end(next_states), 0.0, self.mesh.at(self.value, next_states))
+        q = scout_q(self.gain(states, actions), later, DISCOUNT)
+        shape = (len(self.actions), len(state))
+        return q.reshape(shape), next_states.reshape(*shape, -1)
+
+    def reachable(self, starts: Any, steps: int, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        """States and actions that the model meets as it follows E from some states, more or less strictly."""
+        epsilon = rng.choice([*EPSILONS, 1.0], len(starts))
+        state, states, actions = starts.copy(), [], []
+        n, angular = len(starts), self.dynamics.space.angular
+        low, high = np.where(angular, -np.inf, self.mesh.low), np.where(angular, np.inf, self.mesh.high)
+        for _ in range(steps):
+            q, next_states = self.choices(state)
+            chosen = np.where(rng.random(n) < epsilon, rng.integers(len(q), size=n), q.argmax(axis=0))
+            states.append(state)
+            actions.append(self.actions[chosen])
+            state = np.clip(next_states[chosen, np.arange(n)], low, high)
+            over = self.is_end(state)
+            state[over] = starts[rng.integers(n, size=int(over.sum()))]
+        reached, tried = np.concatenate(states), np.concatenate(actions)
+        # What is reached later counts less, as it does in E.
+        weights = np.repeat(DISCOUNT ** np.arange(steps), n)
+        rows = rng.choice(len(reached), min(most, len(reached)), replace=False, p=weights / weights.sum())
+        return reached[rows], tried[rows]
+
+
+def exploration_posterior(scaled: ScaledModel, automatic: bool) -> Design:
+    """The posterior whose sigma says where to look.
+
+    A kernel that was fitted to the little that was seen is sure of what it has never seen. Its lengthscales
+    say which variables matter, so their ratios stay, but the shortest is at most one spread of the data, and
+    the family is rough. A kernel that a user fixed is used as it is.
+    """
+    model = scaled.model
+    kernel = model.kernel.left if isinstance(model.kernel, Sum) else model.kernel
+    if not automatic or not isinstance(kernel, (Matern, SquaredExponential)):
+        return model.design()
+    lengths = np.array(kernel.lengthscale)
+    lengths = np.minimum(lengths / max(1.0, float(lengths.min())), LONGEST)
+    return Design(Matern(2.5, tuple(map(float, lengths))), ridge=EXPLORATION_RIDGE)

@@ -1,0 +1,28 @@
+"""Kernels as frozen values: `k(x, y)` is the (n,m) matrix of k(x_i, y_j), `k.diag(x)` the (n,) k(x_i, x_i).
+
+Letters: x (n,d), y (m,d). Kernels have unit variance unless scaled (`Linear` is what it is); they add,
+multiply and scale with `+` and `*`. Anything else that offers `k(x, y)` and `k.diag(x)`, such as a
+scikit-learn kernel, is accepted wherever a kernel is.
+"""
+
+from rewardfree.kernels.algebra import Foreign, Kernel, Product, Scaled, Sum, as_kernel
+from rewardfree.kernels.delta import Delta
+from rewardfree.kernels.fitting import AutoKernel
+from rewardfree.kernels.linear import Linear
+from rewardfree.kernels.stationary import Matern, SquaredExponential
+from rewardfree.kernels.tangent import NeuralTangent
+
+__all__ = [
+    "AutoKernel",
+    "Delta",
+    "Foreign",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "NeuralTangent",
+    "Product",
+    "Scaled",
+    "SquaredExponential",
+    "Sum",
+    "as_kernel",
+]

@@ -1,0 +1,7 @@
+"""Fitting a kernel and a ridge to transitions: the objective, the choice of the family, and the targets."""
+
+from rewardfree.kernels.fitting.autokernel import AutoKernel
+from rewardfree.kernels.fitting.finite import first_guess, fit_next_states
+from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out
+
+__all__ = ["AutoKernel", "Fit", "first_guess", "fit_next_states", "leave_one_out"]

@@ -1,0 +1,83 @@
+"""Kernels that are functions of the scaled distance of two points."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from rewardfree.arrays import Array, namespace, positive
+from rewardfree.kernels.algebra import Kernel, on_cpu, set_fields
+from rewardfree.kernels.lengthscales import as_lengthscale, check_lengthscale, scaled_columns
+from rewardfree.kernels.matern import CLOSED_FORMS, closed_form, matern_correlation
+from rewardfree.registry import registered
+
+
+class Stationary(Kernel):
+    """A function of the scaled distance r(x, y) = |(x - y)/lengthscale|, 1 at r = 0."""
+
+    lengthscale: float | tuple[float, ...]
+
+    @property
+    def mirrored(self) -> bool:
+        return True
+
+    @abstractmethod
+    def _correlation(self, square: Array) -> Array:
+        """The kernel as a function of r^2."""
+
+    def _check(self, points: Array, name: str) -> None:
+        check_lengthscale(self.lengthscale, points, name)
+
+    def _between(self, x: Array, y: Array) -> Array:
+        # Differences first: |x|^2 + |y|^2 - 2 x.y loses half the digits of r for near points.
+        square = None
+        for u, v in scaled_columns(x, y, self.lengthscale):
+            difference = u[:, None] - v[None, :]
+            difference *= difference
+            square = difference if square is None else square + difference
+        return self._correlation(square)
+
+    def _at(self, x: Array) -> Array:
+        return namespace(x).ones_like(x[:, 0])
+
+
+@registered
+@dataclass(frozen=True)
+class SquaredExponential(Stationary):
+    """k(x, y) = exp(-r^2/2), r = |(x - y)/lengthscale|."""
+
+    lengthscale: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        set_fields(self, lengthscale=as_lengthscale(self.lengthscale))
+
+    def _correlation(self, square: Array) -> Array:
+        return closed_form(math.inf, square)
+
+
+@registered
+@dataclass(frozen=True)
+class Matern(Stationary):
+    """k(x, y) = 2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) r, r = |(x - y)/lengthscale|.
+
+    Closed forms for nu = 1/2, 3/2, 5/2; nu = inf is the squared exponential. Any other nu > 0 goes
+    through Bessel functions, in float64 on the CPU.
+    """
+
+    nu: float
+    lengthscale: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        limit = isinstance(self.nu, float) and self.nu == math.inf
+        nu = math.inf if limit else positive(self.nu, "nu")
+        set_fields(self, nu=nu, lengthscale=as_lengthscale(self.lengthscale))
+
+    @property
+    def cpu_only(self) -> bool:
+        return self.nu not in CLOSED_FORMS
+
+    def _correlation(self, square: Array) -> Array:
+        if self.cpu_only:
+            return on_cpu(lambda r: matern_correlation(self.nu, r), namespace(square).sqrt(square))
+        return closed_form(self.nu, square)

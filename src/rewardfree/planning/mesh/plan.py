@@ -1,0 +1,109 @@
+"""A policy from learnt dynamics and values on a mesh."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.dynamics import MeshDynamics
+from rewardfree.estimates.backups import bellman_q
+from rewardfree.model import Model
+from rewardfree.planning.mesh.values import MeshValues
+from rewardfree.planning.planner import Planner
+from rewardfree.planning.world_plan import WorldPlan
+from rewardfree.rewards import RewardFunction
+from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds.world import Observation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeshPlan(WorldPlan):
+    """Greedy in r + discount V(s') through the learnt dynamics, `depth` steps ahead. h counts from 0."""
+
+    spaces: Spaces
+    observation: Observation | None
+    horizon: int | None
+    planner: Planner
+    provenance: Mapping[str, Any]
+    model: Model
+    transitions: int
+    reward: RewardFunction
+    on_mesh: MeshDynamics
+    mesh_values: MeshValues
+    depth: int
+    expected: float  # the mean return inside the model by which it was chosen
+    chosen_by: Planner | None = None
+
+    @property
+    def discount(self) -> float:
+        """Of the values; chosen by returns inside the model where a horizon was given."""
+        return self.mesh_values.discount
+
+    @property
+    def reward_text(self) -> str | None:
+        return self.reward.text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle; `rf.load_plan` reads it.
+
+        No file can hold a Python function. Where the reward or the termination is one, its values at the
+        nodes are written, and the plan that is read acts on interpolated ones; formulas stay exact.
+        """
+        from rewardfree.planning.plan_files import write_mesh_plan
+
+        write_mesh_plan(path, self)
+
+    def q(self, state: Any, h: int, depth: int | None = None) -> Any:
+        """r + discount E[V(s')] of every action at states (n,d): (a,n)."""
+        depth = self.depth if depth is None else depth
+        on_mesh = self.on_mesh
+        states, actions = self.spaces.every_pair(state, on_mesh.actions)
+        mean = on_mesh.predictor.next_state(states, actions)
+        shape = (len(on_mesh.actions), len(state))
+        if not on_mesh.noisy:
+            return self.gain(states, actions, mean, h, depth).reshape(shape)
+        shifts = np.tile(on_mesh.noise(state), (1, len(on_mesh.actions), 1))  # (k,a*n,d)
+        k = len(shifts)
+        next_states = on_mesh.moved(np.tile(mean, (k, 1)), shifts.reshape(k * len(mean), -1))
+        times = (k,) + (1,) * (actions.ndim - 1)
+        q = self.gain(np.tile(states, (k, 1)), np.tile(actions, times), next_states, h, depth)
+        return q.reshape(k, *shape).mean(axis=0)
+
+    def choose(self, states: Any, h: int) -> Any:
+        return self.on_mesh.actions[np.argmax(self.q(states, h), axis=0)]
+
+    def values_at(self, states: Any, h: int) -> Any:
+        return self.mesh_values.at(states, self._to_go(h))
+
+    def gain(self, states: Any, actions: Any, next_states: Any, h: int, depth: int) -> Any:
+        """r + discount V of one possible next state of each pair."""
+        reward = self.reward(h, states, actions, next_states)
+        to_go = 0 if self.horizon is None else self._to_go(h) - 1
+        if to_go == 0 and self.horizon is not None:
+            return reward
+        if depth <= 1:
+            later = self.mesh_values.at(next_states, to_go)
+        else:
+            later = self.q(next_states, h + 1, depth - 1).max(axis=0)
+        return bellman_q(reward, np.where(self.on_mesh.is_end(next_states), 0.0, later), self.discount)
+
+    def later(self, nodes: Any, weights: Any, h: int) -> Any:
+        """V after step h, of states by the corners of their cells, (n,k) each."""
+        return self.mesh_values.between(nodes, weights, 0 if self.horizon is None else self._to_go(h) - 1)
+
+    def _details(self) -> list[str]:
+        sides = " x ".join(map(str, self.mesh_values.mesh.sides))
+        return [
+            *super()._details(),
+            f"{sides} nodes",
+            f"discount {self.discount:g}",
+            f"depth {self.depth}",
+            f"expects {self.expected:.4g}",
+        ]
+
+    def _to_go(self, h: int) -> int:
+        return 0 if self.horizon is None else self.horizon - h

@@ -1,0 +1,104 @@
+"""Values of a mesh by steps to go: computed backwards, kept as far as they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.dynamics import Mesh, MeshDynamics
+from rewardfree.estimates.backups import bellman_q
+
+#: Values whose changes differ by less than this fraction of their range from node to node have settled.
+SETTLED = 1e-5
+#: Sweeps of an infinite horizon, and sweeps between two looks whether they have settled.
+MOST_SWEEPS, LOOK = 20_000, 10
+#: On a mesh with more nodes not every table is kept: all up to that many steps to go, then ever fewer.
+FINE_MESH, ALL_UP_TO = 20_000, 32
+
+
+@dataclass(frozen=True, eq=False)
+class MeshValues:
+    """V of the nodes with k steps to go, for some k; linear between these, a steady change beyond."""
+
+    mesh: Mesh
+    tables: Any  # (k,m) float32
+    to_go: Any  # (k,) steps, ascending from 0
+    discount: float
+    drift: float  # what one more step adds to every node beyond the last table; 0 if it was not reached
+
+    def at(self, state: Any, to_go: int) -> Any:
+        """V at states (n,d) with that many steps to go."""
+        return self.between(*self.mesh.corners(state), to_go)
+
+    def between(self, nodes: Any, weights: Any, to_go: int) -> Any:
+        """V of states by the corners of their cells, (n,k) each."""
+        last = int(self.to_go[-1])
+        if to_go >= last:
+            return _mixed(self.tables[-1], nodes, weights) + self.drift * self._steps(to_go - last)
+        right = int(np.searchsorted(self.to_go, to_go))
+        values = _mixed(self.tables[right], nodes, weights)
+        after = int(self.to_go[right])
+        if after == to_go:
+            return values
+        before = int(self.to_go[right - 1])
+        share = (to_go - before) / (after - before)
+        return share * values + (1.0 - share) * _mixed(self.tables[right - 1], nodes, weights)
+
+    def _steps(self, more: int) -> float:
+        """1 + discount + ... for `more` steps."""
+        if self.discount == 1.0:
+            return float(more)
+        return (1.0 - self.discount**more) / (1.0 - self.discount)
+
+
+def _mixed(table: Any, nodes: Any, weights: Any) -> Any:
+    return np.einsum("nk,nk->n", table[nodes], weights)
+
+
+def value_iteration(
+    on_mesh: MeshDynamics, reward: Callable[[int], Any], horizon: int | None, discount: float, changing: bool
+) -> MeshValues:
+    """V_h = max_a [r_h + discount E V_{h+1}] at the nodes, from the last step to the first.
+
+    `reward(h)` is r_h at every action and node, (a*m,); `changing` says that it depends on h. Without a
+    horizon it goes on until values have settled.
+    """
+    matrix, mesh = on_mesh.matrix, on_mesh.mesh
+    shape = (len(on_mesh.actions), mesh.size)
+    value = np.zeros(mesh.size)
+    kept, to_go, drift = [value.astype(np.float32)], [0], 0.0
+    r = None if changing else reward(0)
+    ending = float(matrix.sum(axis=1).min()) < 1.0 - 1e-9
+    for k in range(1, (MOST_SWEEPS if horizon is None else horizon) + 1):
+        if changing and horizon is not None:
+            r = reward(horizon - k)
+        new = bellman_q(r, matrix @ value, discount).reshape(shape).max(axis=0)
+        if k % LOOK == 0 and not changing:
+            change = new - value
+            low, high = float(change.min()), float(change.max())
+            # What every node gains alike it will go on to gain, unless one can end an episode instead.
+            still = max(abs(low), abs(high)) if ending else high - low
+            if still <= SETTLED * max(float(np.ptp(new)), 1e-30):
+                drift = 0.5 * (low + high) * discount
+                value = new
+                break
+        value = new
+        if changing or _is_kept(k, mesh.size):
+            kept.append(value.astype(np.float32))
+            to_go.append(k)
+    if to_go[-1] != k:
+        kept.append(value.astype(np.float32))
+        to_go.append(k)
+    if horizon is None:  # the last one alone, and all that would still be added
+        total = value + (drift / (1.0 - discount) if discount < 1.0 else 0.0)
+        return MeshValues(mesh, total.astype(np.float32)[None], np.array([0]), discount, 0.0)
+    return MeshValues(mesh, np.array(kept), np.array(to_go), discount, drift)
+
+
+def _is_kept(k: int, nodes: int) -> bool:
+    if nodes <= FINE_MESH or k <= ALL_UP_TO:
+        return True
+    return k % (1 << ((k - 1) // ALL_UP_TO).bit_length()) == 0

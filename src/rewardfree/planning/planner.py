@@ -1,0 +1,113 @@
+"""What a planner and a plan are."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rewardfree.arrays import CPU, Placement, as_number, check_kind, count
+from rewardfree.data import Experience, RunData
+from rewardfree.estimates import MODEL_POSTERIORS, ModelPosteriors
+from rewardfree.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRequest:
+    """What is to be planned: data, rewards, and what a user said beside them; checked when it is made."""
+
+    data: RunData
+    rewards: Sequence[Any]  # arrays, functions or formulas
+    model: Model | None = None  # instead of the one that the data were explored with
+    horizon: int | None = None
+    discount: float | None = None
+    terminated: Any = None  # where episodes end, on real states; None: as the data saw it
+    starts: Any = None  # first states (k,d), on real states; None: as the data saw them
+    seed: int = 0  # of random ties
+    placement: Placement = CPU
+
+    def __post_init__(self) -> None:
+        check_kind(self.data, RunData, "data", "what rf.explore returns, or rf.load")
+        if isinstance(self.rewards, str):
+            raise ValueError(
+                f"rewards must be a list of rewards, got the one formula {self.rewards!r}: use plan"
+            )
+        if not len(self.rewards):
+            raise ValueError("rewards must hold at least one reward, got none")
+        if self.model is not None:
+            check_kind(self.model, Model, "model", "rf.Model(kernel, ridge)")
+        seed = count(self.seed, "seed", at_least=0)
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", count(self.horizon, "horizon"))
+        if self.discount is not None:
+            object.__setattr__(self, "discount", as_number(self.discount, "discount"))
+            if not 0.0 < self.discount <= 1.0:
+                raise ValueError(f"discount must lie in (0, 1], got {self.discount}")
+        if not isinstance(self.data, Experience):
+            if self.terminated is not None or self.starts is not None:
+                raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
+        elif self.placement.device not in (None, "cpu") or self.placement.dtype is not None or seed:
+            raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
+
+    @property
+    def used_model(self) -> Model:
+        """The model to use, whose kernel may still have to be fitted."""
+        return self.data.model if self.model is None else self.model
+
+    @property
+    def source(self) -> ModelPosteriors:
+        """Who makes the posteriors: the strategy that explored, unless a model was named."""
+        return self.data.strategy or MODEL_POSTERIORS if self.model is None else MODEL_POSTERIORS
+
+    @property
+    def steps(self) -> int:
+        """The horizon; beyond that of the data only a model that is the same at every step can plan."""
+        if self.horizon is None:
+            return self.data.horizon
+        stationary = self.used_model.pooled and not self.used_model.timed
+        if self.horizon > self.data.horizon and not stationary:
+            raise ValueError(
+                f"horizon must be at most the {self.data.horizon} steps of these data, got {self.horizon}: "
+                "only a pooled model that is not timed can go beyond them"
+            )
+        return self.horizon
+
+
+class Planner(ABC):
+    """From reward-free data to a policy for each of some rewards."""
+
+    @abstractmethod
+    def plan(self, request: PlanRequest) -> list[Any]:
+        """One `Plan` for each reward; what needs no reward is computed once."""
+
+
+class Plan(ABC):
+    """A policy, and what it was made of."""
+
+    planner: Planner  # which made it
+    chosen_by: Planner | None  # which chose that planner, if a user did not
+    model: Model  # with the kernel and the ridge that were used
+    transitions: int  # how many samples the estimate rests on
+
+    @abstractmethod
+    def act(self, state: Any, h: int = 0) -> Any:
+        """The action at a state, or the actions at states, at step h from 0."""
+
+    @abstractmethod
+    def value(self, state: Any, h: int = 0) -> Any:
+        """The planner's own V_h at a state or at states: not the policy's true value."""
+
+    @abstractmethod
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle; `rf.load_plan` reads it."""
+
+    def __repr__(self) -> str:
+        chosen = "" if self.chosen_by is None else f" chosen by {self.chosen_by!r}"
+        parts = [f"{self.planner!r}{chosen}", *self._details(), f"{self.transitions:,} transitions"]
+        return f"{type(self).__name__}({', '.join(parts)}, {self.model!r})"
+
+    @abstractmethod
+    def _details(self) -> list[str]:
+        """What its repr says beside that."""

@@ -1,0 +1,173 @@
+"""Alg 1 on real states: regress V at the next states seen, from the last step to the first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rewardfree.data import Experience
+from rewardfree.dynamics import GivenTermination
+from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
+from rewardfree.estimates.backups import alg1_q
+from rewardfree.model import Model
+from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.planning.world_plan import WorldPlan
+from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.threads import one_blas_thread
+from rewardfree.ties import argmax_tied
+from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds.world import Observation
+
+if TYPE_CHECKING:
+    from rewardfree.planning.alg1 import ValuePlanner
+
+#: Candidates that a Box of actions gets.
+ACTIONS = 11
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledPlan(WorldPlan):
+    """Alg 1 on samples: greedy in Q_h = clip(r_h + mean_h[V_{h+1}] +- bonus). h counts from 0."""
+
+    spaces: Spaces
+    observation: Observation | None
+    horizon: int
+    planner: Planner
+    provenance: Mapping[str, Any]
+    model: Model
+    transitions: int
+    discount_factor: float
+    reward: RewardFunction
+    recursion: SampledRecursion
+    chosen_by: Planner | None = None
+
+    expected = None
+
+    @property
+    def discount(self) -> float:
+        """Of the values."""
+        return self.discount_factor
+
+    @property
+    def reward_text(self) -> str | None:
+        return self.reward.text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle; its reward must be a formula, which a file can hold."""
+        from rewardfree.planning.plan_files import write_sampled_plan
+
+        write_sampled_plan(path, self)
+
+    def choose(self, states: Any, h: int) -> Any:
+        return self.recursion.estimate.actions[argmax_tied(self.recursion.q(h, states).T)]
+
+    def values_at(self, states: Any, h: int) -> Any:
+        return self.recursion.value(h, states)
+
+
+def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPlan]:
+    """Alg 1 with that planner's bonus, for each reward, from one factorisation.
+
+    With `clip="paper"` all rewards that are met must lie in [0,1]; with `clip="range"` values are clipped to
+    what the steps to go can give. A reward of the next state is regressed with V.
+    """
+    data = request.data
+    assert isinstance(data, Experience)
+    if planner.ties != "lowest":
+        raise ValueError('ties="random" is for finite worlds: values of real states have no ties to speak of')
+    if request.starts is not None:
+        raise ValueError(
+            f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
+        )
+    horizon, discount = request.steps, 1.0 if request.discount is None else request.discount
+    plans = []
+    with one_blas_thread():
+        estimate = _estimate(data, request, horizon)
+        transitions = sum(map(len, estimate.posteriors))
+        for reward in request.rewards:
+            function = RewardFunction(reward, data.spaces)
+            recursion = recursion_for(estimate, function, planner, horizon, discount)
+            recursion.regression(0)  # from the last step to the first, now and not when it acts
+            plans.append(
+                SampledPlan(
+                    spaces=data.spaces,
+                    observation=data.observation,
+                    horizon=horizon,
+                    planner=planner,
+                    provenance=data.provenance,
+                    model=estimate.scaled.model,
+                    transitions=transitions,
+                    discount_factor=discount,
+                    reward=function,
+                    recursion=recursion,
+                )
+            )
+    return plans
+
+
+def recursion_for(
+    estimate: SampledEstimate, reward: RewardFunction, planner: ValuePlanner, horizon: int, discount: float
+) -> SampledRecursion:
+    """The recursion of a planner and a reward on an estimate."""
+    low, high = _range(estimate, reward, horizon)
+    planner.check_rewards(low, high)
+    limits = planner.limits(np.full(horizon, low), np.full(horizon, high), discount, may_end=True)
+    later = 1.0 if reward.uses_next else discount  # which is otherwise in the targets
+
+    def q(r: Any, mean: Any, sigma: Any, to_go: int) -> Any:
+        lowest, highest = limits(horizon - to_go)
+        return alg1_q(r, mean, sigma, planner.weight, highest - lowest, later)
+
+    backup = Backup(q, lambda to_go: limits(horizon - to_go), uses_sigma=planner.weight != 0.0)
+    if not reward.uses_next:
+        return SampledRecursion(
+            estimate,
+            horizon - 1,
+            backup,
+            reward=lambda h, state, action: reward(h, state, action, state),  # it does not look at the last
+        )
+
+    def gained(h: int) -> Any:
+        samples = estimate.samples(h)
+        return reward(h, samples.state, samples.action, samples.next_state)
+
+    return SampledRecursion(estimate, horizon - 1, backup, gained=gained, discount=discount)
+
+
+def _estimate(data: Experience, request: PlanRequest, horizon: int) -> SampledEstimate:
+    """The estimate from the kept samples, with the posteriors of the strategy, or of a named model."""
+    scaled, source = data.fitted if request.model is None else None, request.source
+    if scaled is None:
+        kept = data.at(np.flatnonzero(data.kept))
+        scaled = ScaledModel.fit(
+            data.spaces, request.used_model, kept.state, kept.action, kept.next_state, source.open_ends
+        )
+    estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
+    if request.terminated is not None:
+        is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))
+        data = data.ending_at(is_end(data.next_state))
+    for h, rows in enumerate(data.designs(request.used_model.pooled)[:horizon]):
+        if len(rows):
+            estimate.load(h, data.at(rows))
+    return estimate
+
+
+def _range(estimate: SampledEstimate, reward: RewardFunction, horizon: int) -> tuple[float, float]:
+    """The smallest and the largest reward of all transitions and of all actions where they lead."""
+    lows, highs = [], []
+    for h in range(horizon if reward.uses_step or estimate.steps > 1 else 1):
+        if estimate.count(h) == 0:
+            continue
+        samples = estimate.samples(h)
+        met = [reward(h, samples.state, samples.action, samples.next_state)]
+        if not reward.uses_next:
+            pairs = estimate.spaces.every_pair(samples.next_state, estimate.actions)
+            met.append(reward(h, *pairs, pairs[0]))
+        lows.append(min(values.min() for values in met))
+        highs.append(max(values.max() for values in met))
+    return (float(min(lows)), float(max(highs))) if lows else (0.0, 1.0)

@@ -1,0 +1,138 @@
+"""The factorisations of many designs on one finite set: their points and C^-1, with C C^T = K_n + ridge I.
+
+Small (n^2 numbers for each) and exact; whatever is asked at a few points can be answered from here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from rewardfree.arrays import Array
+from rewardfree.kernels import Kernel
+from rewardfree.posterior.engine.backend import Backend, Places, Recording, Selection
+from rewardfree.posterior.engine.prior import PriorRows
+from rewardfree.posterior.variance import Floor, gain_of_pivots
+
+
+class Factors:
+    """g designs, each with its points as candidate indices and its C^-1; what is beyond them is zero."""
+
+    def __init__(
+        self, kernel: Kernel, ridge: float, prior: PriorRows, backend: Backend, designs: int, capacity: int
+    ) -> None:
+        self._ridge, self._prior, self._backend = ridge, prior, backend
+        self._floor = Floor.of(kernel, ridge, prior.diagonal, backend)
+        self._inverse = backend.zeros((designs, capacity, capacity))
+        self._indices = backend.zeros((designs, capacity), index=True)
+        self.counts = np.zeros(designs, np.int64)  # (g,) points of each design
+        self.recording: Recording | None = None
+
+    @property
+    def capacity(self) -> int:
+        return int(self._indices.shape[1])
+
+    def points(self, chosen: Selection) -> Array:
+        """The points of some designs as candidate indices, (g,n); beyond a design's own anything."""
+        return self._backend.take(self._indices, chosen.index)[:, : self.longest(chosen)]
+
+    def longest(self, chosen: Selection) -> int:
+        """The largest number of points among some designs, or more inside a recorded round."""
+        if self.recording:
+            return self.recording.length
+        return int(self.counts[chosen.numbers].max()) if len(chosen) else 0
+
+    def append(self, chosen: Selection, added: Array) -> None:
+        """Points (g,p) for some designs; several at once if these have the same number of points."""
+        backend, xp = self._backend, self._backend.xp
+        n, p = self.longest(chosen), added.shape[1]
+        inverse = backend.take(self._inverse, chosen.index)[:, :n, :n]
+        old = self._prior.between(added, self.points(chosen))  # (g,p,n)
+        cross = old @ xp.permute_dims(inverse, (0, 2, 1))
+        schur = self._prior.between(added, added) - cross @ xp.permute_dims(cross, (0, 2, 1))
+        whiten = self._floor.whitening(schur, n + p)
+        # C gains the rows (cross, whiten^-1), so C^-1 gains whiten (-cross C^-1, 1).
+        rows, place = -whiten @ (cross @ inverse), self.places(chosen, 0, p)
+        backend.put(self._inverse, (*place, slice(0, n)), rows[:, 0, :] if p == 1 else rows)
+        backend.put(self._inverse, _square(place, p), whiten[:, 0, 0] if p == 1 else whiten)
+        backend.put(self._indices, place, added[:, 0] if p == 1 else added)
+        self.counts[chosen.numbers] += p
+        if self.recording:
+            backend.add(self.recording.counts, chosen.index, p)
+
+    def white(self, chosen: Selection, queries: Array) -> Array:
+        """C^-1 k_n(q) at candidates (g,m): (g,n,m)."""
+        n = self.longest(chosen)
+        inverse = self._backend.take(self._inverse, chosen.index)[:, :n, :n]
+        return inverse @ self._prior.between(self.points(chosen), queries)
+
+    def weights(self, chosen: Selection, columns: Array, first: int = 0) -> Array:
+        """(C^-1 y)^T for targets (g,n,c), from entry `first` on: (g,c,n-first). One design may serve many."""
+        n = columns.shape[1]
+        inverse = self._backend.take(self._inverse, chosen.index)[:, first:n, :n]
+        return self._backend.xp.permute_dims(inverse @ columns, (0, 2, 1))
+
+    def block(self, chosen: Selection, offset: int, p: int) -> tuple[Array, Array]:
+        """p consecutive points, the first at `offset` from a design's end, (g,p), and their own part of C^-1,
+        (g,p,p)."""
+        take, place = self._backend.take, self.places(chosen, offset, p)
+        points, square = take(self._indices, place), take(self._inverse, _square(place, p))
+        return (points[:, None], square[:, None, None]) if p == 1 else (points, square)
+
+    def places(self, chosen: Selection, offset: int, p: int = 1) -> Places:
+        """Where p consecutive entries of each design are, counted from its end: 0 is the next, -1 the newest.
+
+        For p > 1 the index picks (g,p), for p = 1 just (g,).
+        """
+        if self.recording is None:
+            designs, position = chosen.places(self.counts[chosen.numbers] + offset)
+        else:
+            designs = self._backend.take(self.recording.numbers, chosen.index)
+            position = self._backend.take(self.recording.counts, chosen.index) + offset
+        if p == 1:
+            return designs, position
+        if isinstance(position, int):
+            return designs, slice(position, position + p)
+        # Made where it is used: a recording cannot bring numbers from the host.
+        xp, device = self._backend.xp, array_api_compat.device(self._indices)
+        steps = xp.arange(p, dtype=self._indices.dtype, device=device)
+        return self._backend.index(designs)[:, None], self._backend.index(position)[:, None] + steps[None, :]
+
+    def information_gain(self, chosen: Selection) -> Array:
+        """1/2 logdet(I + K_n/ridge), (g,)."""
+        inverse = self._backend.take(self._inverse, chosen.index)
+        return gain_of_pivots(self._backend.xp.linalg.diagonal(inverse), self._ridge)
+
+    def clipped(self, variance: Array, points: int) -> Array:
+        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        return self._floor.clipped(variance, points)
+
+    def cut_back(self, counts: Any) -> None:
+        """Forget the points beyond the first `counts` (g,) of each design."""
+        for design in np.flatnonzero(self.counts > counts).tolist():
+            self._inverse[design, int(counts[design]) :, :] = 0.0
+        self.counts[:] = counts
+
+    def reserve(self, need: int) -> None:
+        """Room for `need` points in every design, at least doubled where there is too little."""
+        capacity = self.capacity
+        if need > capacity:
+            grown = max(need, 2 * capacity)
+            self._inverse = self._padded(self._inverse, (grown, grown))
+            self._indices = self._padded(self._indices, (grown,), index=True)
+
+    def _padded(self, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
+        """`values` with its last axes grown to `shape`, by zeros."""
+        grown = self._backend.zeros((values.shape[0], *shape), index)
+        grown[tuple(slice(0, size) for size in values.shape)] = values
+        return grown
+
+
+def _square(place: Places, p: int) -> tuple[Any, ...]:
+    """The index of the block of C^-1 whose rows and columns are at `place`."""
+    designs, position = place
+    if p == 1 or isinstance(position, slice):
+        return designs, position, position
+    return designs[:, :, None], position[:, :, None], position[:, None, :]

@@ -1,0 +1,120 @@
+"""What a strategy is: everything that it may say, with what is meant where it says nothing."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import TYPE_CHECKING, ClassVar
+
+from rewardfree.arrays import non_negative
+from rewardfree.budget import Budget
+from rewardfree.estimates import ModelPosteriors
+from rewardfree.kernels import AutoKernel
+from rewardfree.model import Model
+from rewardfree.strategies.round import Round
+from rewardfree.ties import Ties, check_ties
+from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.world import World
+
+if TYPE_CHECKING:
+    from rewardfree.strategies.run_batch import RunBatch
+    from rewardfree.strategies.world_run import WorldRun
+
+
+class Strategy(ModelPosteriors, ABC):
+    """How to explore. Write `play_batch` for finite worlds, `play_world` for all others, or both.
+
+    A subclass is a frozen dataclass of its options; `beta`, `ties`, `empty` and `fresh` are checked here.
+    """
+
+    #: Which of several equal values counts as the largest: the lowest index, or one drawn at random.
+    ties: Ties = "lowest"
+    #: Whether it puts the world into states of its choice, instead of playing episodes.
+    generative: ClassVar[bool] = False
+    #: Whether its choices depend on the posterior, which is then kept up to date while it explores.
+    uses_posterior: ClassVar[bool] = True
+    #: Whether it runs on the CPU only.
+    cpu_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        options = vars(self)
+        if "beta" in options:
+            object.__setattr__(self, "beta", non_negative(options["beta"], "beta"))
+        check_ties(self.ties)
+        if options.get("empty", "zero") not in ("zero", "prior"):
+            raise ValueError(f'empty must be "zero" or "prior", got {options["empty"]!r}')
+        if not isinstance(options.get("fresh", False), bool):
+            raise ValueError(f"fresh must be True or False, got {options['fresh']!r}")
+
+    # How it explores
+
+    def round(self, horizon: int) -> Round:
+        """The environment steps of one round, which leaves one more sample for every step."""
+        return Round.whole_episode(horizon)
+
+    def play_batch(self, batch: RunBatch) -> None:
+        """One round of all runs on a finite world, on arrays that lead with the axis b."""
+        raise ValueError(f"{type(self).__name__} is for real states: it has no play_batch")
+
+    def play_world(self, run: WorldRun) -> None:
+        """Episodes or queries on a world of real states, one after the other, until `run` ends it."""
+        raise ValueError(f"{type(self).__name__} is for finite worlds: it has no play_world")
+
+    @property
+    def plays_finite(self) -> bool:
+        """Whether it is for finite worlds."""
+        return type(self).play_batch is not Strategy.play_batch
+
+    @property
+    def plays_worlds(self) -> bool:
+        """Whether it is for worlds of real states."""
+        return type(self).play_world is not Strategy.play_world
+
+    @property
+    def shares_points(self) -> bool:
+        """Whether all runs on a finite world look at the same points: nothing random enters its choice."""
+        return self.generative and self.ties == "lowest"
+
+    # What it needs
+
+    def default_model(self, world: FiniteWorld | World) -> Model:
+        """The model to use where a user names none: a kernel from the data, one regression, centred.
+
+        That takes dynamics that are the same at every step; a finite world that says otherwise gets a timed
+        model, in which the step is a coordinate.
+        """
+        timed = isinstance(world, FiniteWorld) and not world.stationary
+        return Model(AutoKernel(), pooled=True, centred=True, timed=timed)
+
+    def check_model(self, model: Model) -> None:
+        """Refuse a model that it does not take."""
+        return
+
+    def check_grid(self, grid: Grid) -> None:
+        """Refuse states and actions of a finite world that it is not for."""
+        return
+
+    def check_device(self, device: str | None) -> None:
+        """Refuse a device that it does not run on."""
+        if self.cpu_only and device not in (None, "cpu"):
+            raise ValueError(
+                f'{type(self).__name__} counts visits, on the CPU: leave device= out, got "{device}"'
+            )
+
+    def within(self, budget: Budget, world: FiniteWorld) -> Strategy:
+        """This strategy with what it leaves to the budget filled in."""
+        return self
+
+    def prologue(self, grid: Grid, horizon: int) -> int:
+        """How many rounds come first of which nothing is kept."""
+        return 0
+
+    def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
+        """About how much memory one of many runs side by side takes."""
+        s, a = grid.shape
+        if self.shares_points:
+            return 8 * s * a  # a prediction: the one posterior is shared
+        inputs = s * a * (horizon if model.timed else 1)
+        points = rounds * (horizon if model.pooled else 1)
+        law = s * inputs if model.pooled else 0  # the estimated law of a pooled model
+        return 8 * (model.regressions(horizon) * points * inputs + law)
