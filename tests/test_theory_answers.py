@@ -187,6 +187,8 @@ def test_table_1_is_that_of_the_problem(small):
     rows = {result.name: result for result in check_results(theory.table_1(small(states=20)))}
     assert rows["tabular"].value == pytest.approx(20**2 * 20 * 1e5 * 4)
     assert rows["kernel, polynomial eigendecay"].value == pytest.approx(2000.0 ** rates.eps_exponent(1.5, 2))
+    assert rows["linear"].value == pytest.approx(2**3 * 1e6 * 4)
+    assert "with d = 2, the coordinates of z as features" in rows["linear"].sentence
     absent = rows["kernel, exponential eigendecay"]
     assert (absent.value, absent.sentence) == (None, "does not apply to this kernel")
 
