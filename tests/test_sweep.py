@@ -122,7 +122,8 @@ def test_every_panel_has_what_needs_no_data(sweep):
     panels = {unit.names[:2] for unit in runs_of(sweep)}
     references = [unit for unit in sweep.units if isinstance(unit, Reference)]
     assert {unit.names for unit in references} == {(*panel, NO_DATA) for panel in panels}
-    world, reward = rf.worlds.corridor_world(states=10, actions=6)
+    instance = rf.worlds.corridor_world(states=10, actions=6)
+    world, reward = instance.world, instance.reward
     (own,) = [unit for unit in references if unit.names[0] == "corridor_world"]
     myopic, random = own.run()
     found = rf.describe(world, reward)
@@ -164,7 +165,8 @@ def test_a_key_is_its_content(sweep):
 def test_a_unit_is_a_learning_curve():
     unit = next(unit for unit in runs_of(Sweep.of(table())) if unit.names == ("paper", "matern", "online"))
     kernel = rf.Matern(1.5, 0.1)
-    world, reward = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
+    instance = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
+    world, reward = instance.world, instance.reward
     curves = rf.experiments.learning_curves(
         world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"mean": rf.Mean()},
         samples_per_step=[3, 6], seeds=[0, 1],

@@ -13,7 +13,7 @@ from rewardfree.evaluation.references import myopic_gap, random_gap
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
 
 #: Norms are measured on at most so many of the points z.
 MOST_POINTS = 2500
@@ -82,6 +82,7 @@ class Description:
 
 def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> Description:
     """Whether planning matters on this world, and with a kernel whether the paper's Assumption 1 can hold."""
+    check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
     laws = [world.law(h) for h in range(1 if world.stationary else world.horizon)]
     return Description(
