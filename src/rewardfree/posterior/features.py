@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, DType, as_points, as_targets, cast, positive, to_numpy
+from rewardfree.posterior.engine.backend import padded
 from rewardfree.posterior.engine.selection import Selection
 from rewardfree.posterior.feature_maps import FeatureMap, features_at
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
@@ -162,6 +163,5 @@ class FeatureLattice(FinitePosteriors):
         """Make room for `need` points in every design; if there is too little, at least double it."""
         designs, capacity = self._points.shape
         if need > capacity:
-            wider = self._backend.zeros((designs, max(need, 2 * capacity)), index=True)
-            wider[:, :capacity] = self._points
-            self._points = wider
+            shape = (designs, max(need, 2 * capacity))
+            self._points = padded(self._backend, self._points, shape, index=True)

@@ -16,6 +16,7 @@ import numpy as np
 from rewardfree.arrays import Array, DType, count, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.cells import Cell, CellTree, morton_order
+from rewardfree.posterior.engine.backend import padded
 from rewardfree.posterior.engine.selection import Selection
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.variance import VarianceFloor
@@ -221,9 +222,6 @@ class PartitionLattice(FinitePosteriors):
         if need <= capacity:
             return
         grown = max(need, 2 * capacity)
-        shapes = ((designs, grown, len(self._set)), (designs, grown, grown))
-        for name, shape in zip(("_rows", "_inverse"), shapes, strict=True):
-            wider, old = self._backend.zeros(shape), getattr(self, name)
-            wider[tuple(slice(0, size) for size in old.shape)] = old
-            setattr(self, name, wider)
+        self._rows = padded(self._backend, self._rows, (designs, grown, len(self._set)))
+        self._inverse = padded(self._backend, self._inverse, (designs, grown, grown))
         self._places = np.pad(self._places, ((0, 0), (0, grown - capacity)))

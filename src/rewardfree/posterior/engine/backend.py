@@ -98,10 +98,17 @@ class Backend(Protocol):
         """target (g,c,m) += left (g,c) times right (g,m)."""
 
 
-def no_room(where: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
+def padded(backend: Backend, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
+    """`values` extended to `shape` by zeros."""
+    wider = backend.zeros(shape, index)
+    wider[tuple(slice(0, size) for size in values.shape)] = values
+    return wider
+
+
+def no_room(device: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
     """The error of an array that does not fit."""
     return MemoryError(
-        f"{where} has no room for {math.prod(shape) * itemsize / 2**30:.1f} GiB (shape {shape}): "
+        f"{device} has no room for {math.prod(shape) * itemsize / 2**30:.1f} GiB (shape {shape}): "
         "use fewer designs at a time, a smaller capacity, or float32"
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.engine.backend import no_room
+from rewardfree.posterior.engine.backend import no_room, padded
 from rewardfree.posterior.engine.selection import Places, Selection
 
 #: The host reads the outcome of checks on a CUDA device after this many checks.
@@ -156,10 +156,8 @@ class TorchRows:
         self._values = backend.zeros((designs, capacity, candidates))
 
     def grow(self, capacity: int) -> None:
-        designs, old, candidates = self._values.shape
-        grown = self._backend.zeros((designs, capacity, candidates))
-        grown[:, :old] = self._values
-        self._values = grown
+        designs, _, candidates = self._values.shape
+        self._values = padded(self._backend, self._values, (designs, capacity, candidates))
 
     def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
         rows = slice(first, first + columns.shape[2])

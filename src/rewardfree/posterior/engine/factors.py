@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
-from rewardfree.posterior.engine.backend import Backend, Recording
+from rewardfree.posterior.engine.backend import Backend, Recording, padded
 from rewardfree.posterior.engine.prior import PriorRows
 from rewardfree.posterior.engine.selection import Places, Selection
 from rewardfree.posterior.variance import VarianceFloor
@@ -112,17 +112,11 @@ class Factors:
 
     def reserve(self, need: int) -> None:
         """Make room for `need` points in every design; if there is too little, at least double it."""
-        capacity = self.capacity
+        designs, capacity = self._indices.shape
         if need > capacity:
             grown = max(need, 2 * capacity)
-            self._inverse = self._padded(self._inverse, (grown, grown))
-            self._indices = self._padded(self._indices, (grown,), index=True)
-
-    def _padded(self, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
-        """`values` with its last axes extended to `shape` by zeros."""
-        grown = self._backend.zeros((values.shape[0], *shape), index)
-        grown[tuple(slice(0, size) for size in values.shape)] = values
-        return grown
+            self._inverse = padded(self._backend, self._inverse, (designs, grown, grown))
+            self._indices = padded(self._backend, self._indices, (designs, grown), index=True)
 
 
 def _square(place: Places, p: int) -> tuple[Any, ...]:
