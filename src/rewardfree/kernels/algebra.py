@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from rewardfree.arrays import Array, as_points, namespace, positive, to_numpy
+from rewardfree.arrays import Array, Floats, as_points, namespace, positive, to_numpy
 from rewardfree.registry import registered
 
 
@@ -201,24 +202,24 @@ class Foreign(Kernel):
     def _at(self, x: Array) -> Array:
         return on_cpu(self._diagonal, x)
 
-    def _matrix(self, x: Any, y: Any) -> Any:
+    def _matrix(self, x: Floats, y: Floats) -> Floats:
         return self._checked_values(self.kernel(x, y), (len(x), len(y)))
 
-    def _diagonal(self, x: Any) -> Any:
+    def _diagonal(self, x: Floats) -> Floats:
         return self._checked_values(self.kernel.diag(x), (len(x),))
 
-    def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Any:
-        values = np.asarray(values, dtype=np.float64)
-        bad = int(values.size - np.isfinite(values).sum())
-        if values.shape != shape or bad:
+    def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Floats:
+        numbers: Floats = np.asarray(values, dtype=np.float64)
+        bad = int(numbers.size - np.isfinite(numbers).sum())
+        if numbers.shape != shape or bad:
             raise ValueError(
                 f"{self.kernel!r} must give finite values of shape {shape}, "
-                f"got {values.shape} with {bad} NaN or infinite"
+                f"got {numbers.shape} with {bad} NaN or infinite"
             )
-        return values
+        return numbers
 
 
-def on_cpu(function: Any, *arrays: Array) -> Array:
+def on_cpu(function: Callable[..., Floats], *arrays: Array) -> Array:
     """function(*arrays) in NumPy float64, moved to the namespace, device and dtype of the arrays."""
     xp = namespace(*arrays)
     values = function(*(to_numpy(array).astype(np.float64) for array in arrays))

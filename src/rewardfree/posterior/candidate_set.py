@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rewardfree.arrays import Array, as_points, namespace, to_numpy
@@ -21,7 +19,7 @@ class CandidateSet:
     def __len__(self) -> int:
         return int(self.points.shape[0])
 
-    def indices(self, values: Any, axes: tuple[int, ...] = (1,)) -> Array:
+    def indices(self, values: Array, axes: tuple[int, ...] = (1,)) -> Array:
         """Candidate indices that a caller gives, checked: (m,), or of other numbers of axes."""
         if not hasattr(values, "dtype"):
             values = np.asarray(values)
@@ -35,7 +33,7 @@ class CandidateSet:
             raise ValueError(f"candidate indices must have {numbers} axes, got shape {tuple(values.shape)}")
         return self._in_range(self._backend.index(values))
 
-    def at(self, points: Any) -> Array:
+    def at(self, points: Array) -> Array:
         """The indices (m,) of points (m,d), each of which must be a candidate."""
         points = as_points(points, "points", self.points.shape[1])
         if self._lookup is None:  # in reverse, so that of equal points the first one is kept

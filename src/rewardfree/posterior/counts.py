@@ -20,7 +20,7 @@ from rewardfree.arrays import (
     float_dtype,
     positive,
     to_numpy,
-)  # fmt: skip
+)
 from rewardfree.posterior.engine.selection import DesignSelector
 from rewardfree.posterior.protocol import Designs, Posteriors
 

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, get_lapack_funcs
 
-from rewardfree.arrays import Array, DType, as_array, as_targets, cast, float_dtype, positive
+from rewardfree.arrays import (
+    Array,
+    DType,
+    Floats,
+    Integers,
+    as_array,
+    as_targets,
+    cast,
+    float_dtype,
+    positive,
+)
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.protocol import BasisPosterior
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
@@ -102,7 +112,7 @@ class Design(BasisPosterior):
             variance = self._clipped(variance, prior, self._count)
         return np.sqrt(variance)
 
-    def greedy(self, candidates: Array, queries: int) -> tuple[Array, Array]:
+    def greedy(self, candidates: Array, queries: int) -> tuple[Integers, Floats]:
         """The q candidates (m,d) to add next, each where sigma is then largest: indices and sigma, (q,).
 
         This is a pivoted Cholesky factorisation of the posterior covariance of Z: O(n^2 m) once, and

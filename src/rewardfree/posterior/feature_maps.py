@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import as_array, as_points, check_finite, count, to_numpy
+from rewardfree.arrays import Array, Floats, Integers, as_array, as_points, check_finite, count, to_numpy
 from rewardfree.registry import registered
 
-#: A map of points (n,d_z) to features (n,d), or the features of every candidate in a table.
-FeatureMap: TypeAlias = Callable[[Any], Any]
+#: A map of points (n,d_z) to features (n,d).
+FeatureMap: TypeAlias = Callable[[Array], Array]
 #: The most features of a map: each feature costs a row of a matrix in each design.
 MOST_FEATURES = 4096
 
@@ -32,9 +32,8 @@ class PolynomialFeatures:
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", count(self.degree, "degree", at_least=0))
 
-    def __call__(self, points: Any) -> Any:
+    def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""
-        points = to_numpy(as_points(points, "points")).astype(np.float64)
         return _products(points, self.degree, "degree", lambda z, power: z**power)
 
 
@@ -51,14 +50,14 @@ class FourierFeatures:
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", count(self.order, "order", at_least=0))
 
-    def __call__(self, points: Any) -> Any:
+    def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""
-        points = to_numpy(as_points(points, "points")).astype(np.float64)
         return _products(points, self.order, "order", lambda z, wave: np.cos(np.pi * z * wave))
 
 
-def _products(points: Any, total: int, name: str, function: Callable[[Any, Any], Any]) -> Any:
+def _products(points: Array, total: int, name: str, function: Callable[[Floats, Integers], Floats]) -> Floats:
     """All products of function(z_i, k_i) with k_1 + k_2 + ... <= total, over the root of their number."""
+    points = to_numpy(as_points(points, "points")).astype(np.float64)
     coordinates = points.shape[1]
     size = math.comb(total + coordinates, coordinates)
     if size > MOST_FEATURES:
@@ -116,7 +115,7 @@ def check_table(features: Any, sizes: tuple[int, int]) -> None:
         )
 
 
-def features_at(features: Any, points: Any) -> Any:
+def features_at(features: Any, points: Array) -> Floats:
     """phi at points (n,d_z), (n,d): by the map, or the table, which must have a row for each point."""
     points = to_numpy(as_points(points, "points"))
     if not callable(features):
@@ -134,4 +133,4 @@ def features_at(features: Any, points: Any) -> Any:
             f"features must map points of shape {points.shape} to ({len(points)}, d), got {phi.shape}"
         )
     check_finite(phi, "features")
-    return phi.astype(np.float64)
+    return np.array(phi, np.float64)

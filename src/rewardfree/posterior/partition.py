@@ -10,6 +10,7 @@ import numpy as np
 from rewardfree.arrays import (
     Array,
     DType,
+    Floats,
     Integers,
     as_array,
     as_targets,
@@ -18,7 +19,7 @@ from rewardfree.arrays import (
     float_dtype,
     positive,
     to_numpy,
-)  # fmt: skip
+)
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.cells import Cell, CellKey, CellTree, addresses
 from rewardfree.posterior.design import Design
@@ -40,8 +41,8 @@ class Partition(BasisPosterior):
         ridge: float,
         alpha: float | None,
         drop: bool = False,
-        low: Any = 0.0,
-        high: Any = 1.0,
+        low: float | Floats = 0.0,
+        high: float | Floats = 1.0,
         dtype: DType = np.float64,
     ) -> None:
         self.kernel, self.ridge, self.dtype = as_kernel(kernel), positive(ridge, "ridge"), float_dtype(dtype)
@@ -133,7 +134,7 @@ class Partition(BasisPosterior):
         return points
 
 
-def _checked_box(low: Any, high: Any) -> tuple[Any, Any]:
+def _checked_box(low: Array, high: Array) -> tuple[Floats, Floats]:
     """The ends of a box: one number for all axes, or a number for each axis (d,)."""
     low, high = (to_numpy(as_array(end, name)) for end, name in ((low, "low"), (high, "high")))
     if low.ndim > 1 or high.ndim > 1 or 0 in low.shape + high.shape:
