@@ -15,7 +15,7 @@ import reference_tabular as textbook
 import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.baselines.rf_ucrl import Sizes, express_width, ucrl_width
-from rewardfree.baselines.ucbvi import Reach
+from rewardfree.baselines.ucbvi import ReachingLearner
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
@@ -243,7 +243,8 @@ def test_a_run_of_jin_is_the_textbooks():
 
 def test_every_goal_has_its_share_of_delta():
     """L = log(5 S A H T/(delta/(SH))), T = H episodes_per_goal steps."""
-    arena = RunBatch(world(4, 2, 3), rf.Jin.usual_model(), rf.baselines.Jin(6, 0.05), [0], 72)
+    jin, w = rf.baselines.Jin(6, 0.05), world(4, 2, 3)
+    arena = RunBatch(w, jin.default_model(w), jin, [0], 72)
     for _ in arena.play():
         pass
     assert arena.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
@@ -255,10 +256,9 @@ def test_the_bernstein_bonus_is_the_textbooks(log_term):
     """Values of a learner with data of its own, and that they never rise."""
     w, rng = world(4, 2, 4, each_step=True), np.random.default_rng(0)
     table = textbook.Table(4, 2, 4)
-    where = FiniteEstimate(
-        rf.Model(rf.kernels.Delta(), ridge=1.0), w.grid, 4, capacity=60, lattice=rf.Jin.lattice
-    )
-    learner, q = Reach(where, 3, 1, log_term, 0.5), {}
+    model = rf.Model(rf.kernels.Delta(), ridge=1.0)
+    estimate = FiniteEstimate(model, w.grid, 4, capacity=60, source=rf.baselines.Jin())
+    learner, q = ReachingLearner(estimate, 3, 1, log_term, 0.5), {}
     for i in range(60):
         z, following = rng.integers(0, 8, (1, 4)), rng.integers(0, 4, (1, 4))
         learner.learn(z, following)
@@ -320,7 +320,7 @@ def broken_and_held(scale, checkpoints, runs=40):
     for seed in range(runs):
         w = world(2, 2, 3, seed=seed, each_step=True)
         strategy = rf.baselines.RFUCRL(1e-6, DELTA, scale)
-        arena = RunBatch(w, strategy.usual_model(), strategy, [seed], checkpoints[-1])
+        arena = RunBatch(w, strategy.default_model(w), strategy, [seed], checkpoints[-1])
         for _ in arena.play():
             pass
         bad = False
@@ -379,7 +379,8 @@ def test_a_run_does_not_depend_on_its_batch(strategy):
 
 @certified
 def test_nothing_after_a_stop_belongs_to_a_run(strategy):
-    arena = RunBatch(world(start=None), strategy.usual_model(), strategy, range(4), 5000)
+    w = world(start=None)
+    arena = RunBatch(w, strategy.default_model(w), strategy, range(4), 5000)
     assert list(arena.play())[-1] == 1.0
     assert arena.stopped.all() and len(set(arena.lasted)) > 1
     assert int(arena.now[0]) == arena.lasted.max() + 1  # a part of 250 rounds is not played to its end
@@ -477,7 +478,7 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     records = [record for unit in units for record in unit.run()]
     w, reward = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
     values = dict(re.findall(r"(\w+) = ([\d.e-]+)", options))
-    strategy = getattr(rf, kind)(**{name: float(value) for name, value in values.items()})
+    strategy = getattr(rf.baselines, kind)(**{name: float(value) for name, value in values.items()})
     model = rf.Model(rf.Matern(1.5, 0.1), ridge=0.5)
     planners = {"Mean": rf.Mean(), "Optimistic": rf.Optimistic(0.1)}
     runs = [rf.explore(w, model, strategy, samples_per_step=150, seed=seed) for seed in range(3)]
@@ -509,7 +510,8 @@ def test_visits_needed_are_just_enough(strategy):
     small = type(strategy)(1.0, DELTA, 1e-5 if isinstance(strategy, rf.baselines.RFExpress) else 0.01)
     needed = small.visits_needed(3, 2, 3)
     for n in (needed, needed - 1):
-        where = FiniteEstimate(small.usual_model(), world().grid, 3, capacity=6 * n, lattice=small.lattice)
+        model = small.default_model(world())
+        where = FiniteEstimate(model, world().grid, 3, capacity=6 * n, source=small)
         z = np.repeat(np.arange(6), n)
         following = np.random.default_rng(0).integers(0, 3, (3, 1, 6 * n))
         where.load([[z]] * 3, following)
@@ -597,7 +599,7 @@ def test_what_means_nothing_to_counts_is_refused(strategy):
     with pytest.raises(ValueError, match=f"{name} has posteriors of its own: leave out posterior="):
         rf.explore(world(), strategy=strategy, steps=300, posterior=lambda model: model.design())
     with pytest.raises(ValueError, match="measured of the model's own posteriors"):
-        errors_of_run(world(), np.eye(3, 2), strategy.usual_model(), strategy, 20)
+        errors_of_run(world(), np.eye(3, 2), strategy.default_model(world()), strategy, 20)
     with pytest.raises(ValueError, match=f"{name} counts visits, on the CPU: leave device= out"):
         rf.explore(world(), strategy=strategy, steps=300, device="cuda")
 
