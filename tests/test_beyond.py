@@ -379,9 +379,7 @@ def steered(to, shift=0.0, scale=1.0):
 
 def test_a_coordinate_that_does_not_matter_gets_a_long_lengthscale():
     waves = (lambda s, a: 0.5 + 0.5 * np.sin(4.0 * s), lambda s, a: 0.5 + 0.5 * np.sin(4.0 * a))
-    by_state, by_action = (
-        auto().fitted_to_next_states(*steered(to)).kernel.lengthscale for to in waves
-    )
+    by_state, by_action = (auto().fitted_to_next_states(*steered(to)).kernel.lengthscale for to in waves)
     assert by_state[1] > 4.0 * by_state[0] and by_action[0] > 4.0 * by_action[1]
 
 
@@ -628,7 +626,9 @@ def test_steps_of_real_states_that_were_not_kept_are_fitted_again():
     """A fit to all kept steps stays where there are no others."""
     world = rf.from_gymnasium("Pendulum-v1")
     automatic = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-    some, every = (rf.explore(world, automatic, each, transitions=9) for each in (rf.Online(0.1), rf.Uniform()))
+    some, every = (
+        rf.explore(world, automatic, each, transitions=9) for each in (rf.Online(0.1), rf.Uniform())
+    )
     assert some.fitted is not None and some.using_all().fitted is None
     assert not some.kept.all() and some.using_all().kept.all()
     assert every.fitted is not None and every.using_all() is every
