@@ -30,6 +30,9 @@ THEORY = {*SMALL, "kernels", "posterior", "theory"}
 ENGINE_NEEDS = {"numpy", "scipy", "array_api_compat", "threadpoolctl"} | sys.stdlib_module_names
 WITH_GYMNASIUM = {"worlds/gymnasium.py"}  # inside functions: nobody waits for it who does not use it
 WITH_TORCH = {"posterior/engine/backend_torch.py", "posterior/engine/replay.py"}
+#: The public doors, and the commands of the command line, where every argument is one that a user names.
+DOORS = {"explore", "explore_many", "plan", "plan_many", "learning_curves"}
+MOST_PARAMETERS = 10
 NAMES_THAT_SAY_NOTHING = {"utils", "common", "helpers", "manager", "base"}
 MOST_LINES = 500
 
@@ -220,3 +223,21 @@ def test_a_violation_is_caught(name, source, fault):
 )
 def test_what_is_allowed_passes(name, source):
     assert faults(name, source) == []
+
+
+def parameters(function):
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return len(named) + (arguments.vararg is not None) + (arguments.kwarg is not None)
+
+
+def test_functions_have_few_parameters():
+    many = [
+        f"{name}:{node.lineno}: {node.name} has {parameters(node)} parameters"
+        for name, source in sources().items()
+        if not name.startswith("cli/commands/")
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name not in DOORS and parameters(node) > MOST_PARAMETERS
+    ]
+    assert many == []
