@@ -285,10 +285,10 @@ def test_the_exploration_value_is_clipped_to_what_can_be_gained(objective):
     clipped = np.zeros(2)
     for rounds, seed, centred in ((1, 3, False), (1, 3, True), (2, 8, True), (2, 6, True)):
         about = (a_world(), model(rf.SquaredExponential(0.8), 1e-3, centred=centred), rf.Scout(objective))
-        arena = RunBatch(*about, [seed], rounds)
-        assert list(arena.play())[-1] == 1.0
+        batch = RunBatch(*about, [seed], rounds)
+        assert list(batch.play())[-1] == 1.0
         tables, now = scout_tables(textbook_run(*about, rounds, seed))
-        for h, found in arena.exploration(OBJECTIVES[objective]).items():
+        for h, found in batch.exploration(OBJECTIVES[objective]).items():
             np.testing.assert_allclose(found.reshape(S, A), tables[h], rtol=0, atol=1e-8)
         clipped = np.maximum(clipped, now)
     assert (clipped > 1e-3).all()
@@ -449,10 +449,10 @@ def test_with_no_model_kernel_and_ridge_come_from_the_data(each_step, tmp_path):
     assert found.ridge != 0.1
     for run in (data, again):
         assert_same_plan(rf.plan(run, BY_STEP), textbook(data, BY_STEP, MEAN, found), atol=1e-6)
-    arena, early = RunBatch(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
-    assert list(arena.play())[-1] == 1.0
+    batch, early = RunBatch(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
+    assert list(batch.play())[-1] == 1.0
     known = data.model.fitted_to_next_states(known, z[early], data.grid.states, data.next_state[early])
-    assert arena.estimate.ridge == pytest.approx(known.ridge) != 0.1
+    assert batch.estimate.ridge == pytest.approx(known.ridge) != 0.1
 
 
 def first_guess(world, **options):
@@ -465,9 +465,9 @@ def first_guess(world, **options):
 def test_every_strategy_explores_with_a_first_guess_and_then_with_a_kernel_from_its_data(strategy, fits):
     """Found after four rounds, here as 0.7 in units of each coordinate's deviation, with a ridge of 0.2."""
     world, values = a_world(True), RNG.random(S)
-    arena = RunBatch(world, auto(timed=True), strategy, [1], 6)
-    assert list(arena.play())[-1] == 1.0
-    (data,), own = arena.data(), arena.settled()
+    batch = RunBatch(world, auto(timed=True), strategy, [1], 6)
+    assert list(batch.play())[-1] == 1.0
+    (data,), own = batch.data(), batch.settled()
     run = textbook_run(world, first_guess(world, timed=True), strategy, 4, 1)
     assert recorded(data.first(transitions=4 * H)) == recorded(run)
     x = coordinates(data.grid, H, timed=True)

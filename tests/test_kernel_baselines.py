@@ -674,7 +674,7 @@ def test_never_splitting_is_qiu_without_bounds_too():
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize("model", [None, MODEL, POOLED], ids=["usual", "per step", "pooled"])
+@pytest.mark.parametrize("model", [None, MODEL, POOLED], ids=["default", "per step", "pooled"])
 def test_features_need_no_bounds(model, tmp_path):
     """They see x as it is and other variables on [0, 1]: bounds of x that are [0, 1] say the same."""
 

@@ -244,11 +244,11 @@ def test_a_run_of_jin_is_the_textbooks():
 def test_every_goal_has_its_share_of_delta():
     """L = log(5 S A H T/(delta/(SH))), T = H episodes_per_goal steps."""
     jin, w = rf.baselines.Jin(6, 0.05), world(4, 2, 3)
-    arena = RunBatch(w, jin.default_model(w), jin, [0], 72)
-    for _ in arena.play():
+    batch = RunBatch(w, jin.default_model(w), jin, [0], 72)
+    for _ in batch.play():
         pass
-    assert arena.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
-    assert (arena.notes["learner"].last, arena.notes["learner"].goal) == (2, 3)
+    assert batch.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
+    assert (batch.notes["learner"].last, batch.notes["learner"].goal) == (2, 3)
 
 
 @pytest.mark.parametrize("log_term", [0.001, 3.0])  # the small one is below the cap of the last term
@@ -320,12 +320,12 @@ def broken_and_held(scale, checkpoints, runs=40):
     for seed in range(runs):
         w = world(2, 2, 3, seed=seed, each_step=True)
         strategy = rf.baselines.RFUCRL(1e-6, DELTA, scale)
-        arena = RunBatch(w, strategy.default_model(w), strategy, [seed], checkpoints[-1])
-        for _ in arena.play():
+        batch = RunBatch(w, strategy.default_model(w), strategy, [seed], checkpoints[-1])
+        for _ in batch.play():
             pass
         bad = False
         for n in checkpoints:
-            known = arena.after(n)
+            known = batch.after(n)
             estimated = [known.mean(h, np.eye(2)[None])[0].T.reshape(2, 2, 2) for h in range(3)]
             bound = strategy.at_start(strategy.bounds(known)[0], w.start)[0]
             bad |= worst_error([w.law(h) for h in range(3)], estimated, 0) > bound + 1e-12
@@ -380,13 +380,13 @@ def test_a_run_does_not_depend_on_its_batch(strategy):
 @certified
 def test_nothing_after_a_stop_belongs_to_a_run(strategy):
     w = world(start=None)
-    arena = RunBatch(w, strategy.default_model(w), strategy, range(4), 5000)
-    assert list(arena.play())[-1] == 1.0
-    assert arena.stopped.all() and len(set(arena.lasted)) > 1
-    assert int(arena.now[0]) == arena.lasted.max() + 1  # a part of 250 rounds is not played to its end
-    known = arena.after(5000)
+    batch = RunBatch(w, strategy.default_model(w), strategy, range(4), 5000)
+    assert list(batch.play())[-1] == 1.0
+    assert batch.stopped.all() and len(set(batch.lasted)) > 1
+    assert int(batch.now[0]) == batch.lasted.max() + 1  # a part of 250 rounds is not played to its end
+    known = batch.after(5000)
     for h in range(3):
-        assert known.visits(h).sum(axis=1).tolist() == arena.lasted.tolist()
+        assert known.visits(h).sum(axis=1).tolist() == batch.lasted.tolist()
 
 
 @certified
@@ -410,12 +410,12 @@ def test_the_rule_for_a_random_start_is_the_mean(strategy):
     assert strategy.at_start(first, start)[0] == pytest.approx(expected)
     w = world(start=start)
     data = rf.explore(w, strategy=strategy, episodes=2000)
-    arena = RunBatch(w, data.model, strategy, [0], 2000)
-    for _ in arena.play():
+    batch = RunBatch(w, data.model, strategy, [0], 2000)
+    for _ in batch.play():
         pass
     assert data.stopped_by == "accuracy" and 0 < data.episodes < 2000
     for rounds, done in ((data.episodes, True), (data.episodes - 1, False)):
-        bound = strategy.at_start(strategy.bounds(arena.after(rounds))[0], start)
+        bound = strategy.at_start(strategy.bounds(batch.after(rounds))[0], start)
         assert (bound[0] <= strategy.epsilon / 2) == done
 
 
