@@ -1,4 +1,4 @@
-"""Explore Pendulum once, plan for three rewards, and film the three plans side by side (pygame and pillow)."""
+"""Explore Pendulum once, plan for three rewards, and film the plans side by side (pygame and pillow)."""
 
 import numpy as np
 from PIL import Image, ImageDraw

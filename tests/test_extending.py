@@ -109,12 +109,12 @@ def test_all_of_it_in_a_sweep_on_the_command_line(own):
         "1",
     ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(own), os.environ.get("PYTHONPATH", "")])}
-    refused = subprocess.run(command, cwd=own, env=environment, capture_output=True, text=True)
+    options = {"cwd": own, "env": environment, "capture_output": True, "text": True}
+    refused = subprocess.run(command, **options)
     assert refused.returncode == 2 and "--allow-imports" in refused.stderr
     done = subprocess.run(
         [*command, "--allow-imports"], cwd=own, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    export = [command[0], "export", "results"]
-    table = subprocess.run(export, cwd=own, env=environment, capture_output=True, text=True).stdout
+    table = subprocess.run([program, "export", "results"], **options).stdout
     assert table.count("my_planner:Careful") == table.count(",Mean,") == 4  # two runs at two checkpoints
