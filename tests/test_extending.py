@@ -99,22 +99,18 @@ def test_a_world_and_a_strategy_on_real_states(own):
 
 def test_all_of_it_in_a_sweep_on_the_command_line(own):
     (own / "sweep.toml").write_text(SWEEP)
-    command = [
-        Path(sys.executable).parent / "rewardfree",
-        "sweep",
-        "sweep.toml",
-        "--out",
-        "results",
-        "--jobs",
-        "1",
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(own), os.environ.get("PYTHONPATH", "")])}
-    options = {"cwd": own, "env": environment, "capture_output": True, "text": True}
+    program = Path(sys.executable).parent / "rewardfree"
+    command = [program, "sweep", "sweep.toml", "--out", "results", "--jobs", "1"]
+    paths = os.pathsep.join([str(own), os.environ.get("PYTHONPATH", "")])
+    options = {
+        "cwd": own,
+        "env": {**os.environ, "PYTHONPATH": paths},
+        "capture_output": True,
+        "text": True,
+    }
     refused = subprocess.run(command, **options)
     assert refused.returncode == 2 and "--allow-imports" in refused.stderr
-    done = subprocess.run(
-        [*command, "--allow-imports"], cwd=own, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([*command, "--allow-imports"], **options)
     assert done.returncode == 0, done.stderr
     table = subprocess.run([program, "export", "results"], **options).stdout
     assert table.count("my_planner:Careful") == table.count(",Mean,") == 4  # two runs at two checkpoints

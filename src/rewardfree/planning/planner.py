@@ -35,7 +35,9 @@ class PlanRequest:
                 f"rewards must be a list of rewards, got the one formula {self.rewards!r}: use plan"
             )
         if not hasattr(self.rewards, "__len__"):
-            raise ValueError(f"rewards must be a list of rewards, got {self.rewards!r:.200}: use plan for one")
+            raise ValueError(
+                f"rewards must be a list of rewards, got {self.rewards!r:.200}: use plan for one"
+            )
         if not len(self.rewards):
             raise ValueError("rewards must hold at least one reward, got none")
         if self.model is not None:

@@ -21,9 +21,7 @@ def check_parts(world: Any, model: Any, strategy: Any) -> None:
     check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
     check_kind(strategy, Strategy, "strategy", "a strategy such as Online(beta=0.1)")
     if not strategy.plays_finite:
-        raise ValueError(
-            f"{type(strategy).__name__} has no play_batch, which finite worlds need: {world!r} is one"
-        )
+        raise ValueError(f"{type(strategy).__name__} is for real states, and this world is finite: {world!r}")
     strategy.check_model(model)
     strategy.check_grid(world.grid)
 
