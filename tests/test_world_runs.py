@@ -11,11 +11,11 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 import reference
 import rewardfree as rf
 from reference_runs import pick, small_world
-from rewardfree.data.run_data import COLUMNS
-from rewardfree.strategies import journey as journey_module
+from rewardfree.data.samples import COLUMNS
 from rewardfree.strategies import queries
 from rewardfree.strategies.current import PILOT, next_refit, refitted_at
-from rewardfree.worlds.labelled import LabelledWorld
+from rewardfree.streams import stream
+from rewardfree.worlds import LabelledWorld, scaled_model
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 FIXED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
@@ -395,7 +395,7 @@ def test_an_interruption_while_the_last_kernel_is_fitted_keeps_the_data(monkeypa
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(journey_module, "fitted_to", interrupted)
+    monkeypatch.setattr(scaled_model.ScaledModel, "fit", interrupted)
     try:
         data = rf.explore(Slide(), AUTO, rf.Uniform(), steps=30)
     except KeyboardInterrupt:
@@ -574,7 +574,7 @@ def test_queries_lie_in_the_bounds_and_are_far_apart(strategy, model):
 
 def test_queries_from_a_sobol_set_are_greedy_over_it():
     data = rf.explore(pendulum(), FIXED, SOBOL, steps=30, seed=3)
-    states, actions = queries._fixed_set(_Asked(data), "sobol", 0)
+    states, actions = queries._candidates(_Asked(data), "sobol", 0)
     points = data.fitted.scaling(data.spaces.features(states, actions))
     chosen = rf.query_plan(FIXED, points, 30)
     np.testing.assert_array_equal(data.state, states[chosen])
@@ -582,14 +582,12 @@ def test_queries_from_a_sobol_set_are_greedy_over_it():
 
 
 class _Asked:
-    """As much of a journey as a set of candidates needs."""
+    """As much of a run as a set of candidates needs."""
 
     def __init__(self, data):
         self.spaces, self._seed = data.spaces, data.seed
 
     def rng(self, *names):
-        from rewardfree.streams import stream
-
         return stream(self._seed, *names)
 
 
@@ -818,7 +816,7 @@ def test_sets_of_candidates_need_bounds(strategy):
 
 @pytest.mark.parametrize("strategy", [rf.Uniform, "uniform", 3])
 def test_what_is_no_strategy_is_refused(strategy):
-    with pytest.raises(ValueError, match="strategy must be one for continuous worlds"):
+    with pytest.raises(ValueError, match="strategy must be a strategy such as Scout"):
         rf.explore(Slide(), FIXED, strategy, steps=5)
 
 
@@ -845,5 +843,5 @@ def test_other_bad_parts_are_refused():
     ids=str,
 )
 def test_finite_worlds_refuse_what_is_for_continuous_ones(options):
-    with pytest.raises(ValueError, match="seconds=, max_sigma= and resume= are for continuous worlds"):
+    with pytest.raises(ValueError, match="seconds=, max_sigma= and resume= are for real states"):
         rf.explore(small_world(), PER_STEP, rf.Uniform(), **options)
