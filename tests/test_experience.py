@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import rewardfree as rf
 import rewardfree.files as files
-from rewardfree.data import ScaledModel
 from rewardfree.data.experience import FILE_VERSION
 from rewardfree.worlds import LabelledWorld, Spaces
+from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.scaling import Scaling
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
