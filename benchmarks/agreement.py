@@ -32,7 +32,8 @@ def main() -> None:
     worst = 0.0
     print(f"{'world':22s} {'algorithm':11s} {'N':>4s} {'ours':>8s} {'scikit-learn':>13s} {'in s.e.':>8s}")
     for name, (kernel, ridge) in WORLDS.items():
-        world, reward = rf.rkhs_world(kernel, ridge, states=options.side, actions=options.side, start=20)
+        instance = rf.rkhs_world(kernel, ridge, states=options.side, actions=options.side, start=20)
+        world, reward = instance.world, instance.reward
         for algorithm, strategy in paper_strategies(PUBLISHED, BETA).items():
             beta = BETA if algorithm == "qiu" else 0.0
             ours = _ours(world, reward, rf.Model(kernel, ridge), strategy, beta, options)

@@ -105,7 +105,8 @@ def by_scikit_learn(world, reward, name, checkpoints) -> float:
 
 def rows(quick: bool, out: Path) -> list[Row]:
     side, checkpoints = (20, (4, 8, 16)) if quick else (100, CHECKPOINTS)
-    world, reward = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    instance = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    world, reward = instance.world, instance.reward
     table, slow_total = [], 0.0
     for name, strategy in paper_strategies(PUBLISHED, BETA).items():
         fast, slow = (

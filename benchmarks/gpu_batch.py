@@ -56,7 +56,8 @@ def _exploration(torch, quick) -> Row:
 
 def _parity() -> Row:
     """The four algorithms, explored, planned and evaluated on both."""
-    world, reward = rf.rkhs_world(KERNEL, RIDGE, states=40, actions=40)
+    instance = rf.rkhs_world(KERNEL, RIDGE, states=40, actions=40)
+    world, reward = instance.world, instance.reward
     options = {"samples_per_step": [10, 40], "seeds": range(3)}
     planners, same, apart = {"": rf.Optimistic(BETA)}, True, 0.0
     for strategy in paper_strategies(PUBLISHED, BETA).values():
@@ -88,16 +89,21 @@ def _parity() -> Row:
 
 def _figure_1(torch, quick) -> list[Row]:
     side, runs, checkpoints = (30, 4, (5, 10)) if quick else (100, 80, CHECKPOINTS)
-    worlds = [(k, ridge, *rf.rkhs_world(k, ridge, states=side, actions=side)) for k, ridge in FIGURE_1]
+    worlds = [(k, ridge, rf.rkhs_world(k, ridge, states=side, actions=side)) for k, ridge in FIGURE_1]
     planners, times = {"": rf.Optimistic(BETA)}, {}
     for _ in range(3):
         for name, strategy in paper_strategies(PUBLISHED, BETA).items():
 
             def all_kernels(strategy=strategy):
-                for kernel, ridge, world, reward in worlds:
+                for kernel, ridge, instance in worlds:
                     options = {"samples_per_step": checkpoints, "seeds": range(runs), "device": "cuda"}
                     rf.experiments.learning_curves(
-                        world, rf.Model(kernel, ridge), strategy, reward, planners, **options
+                        instance.world,
+                        rf.Model(kernel, ridge),
+                        strategy,
+                        instance.reward,
+                        planners,
+                        **options,
                     )
 
             times.setdefault(name, []).append(timed(torch, all_kernels))

@@ -59,7 +59,8 @@ def peak_memory() -> float:
 def work(job, side, *numbers) -> None:
     """What `alone` starts; prints its seconds and its peak memory."""
     started = time.perf_counter()
-    world, reward = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    instance = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    world, reward = instance.world, instance.reward
     if job == "runs":
         started = time.perf_counter()
         curves(world, reward, rf.Online(BETA), numbers[1:], range(numbers[0]))
@@ -71,7 +72,8 @@ def rows(quick: bool = False) -> list[Row]:
     side, runs, rewards = (20, 4, 10) if quick else (100, 80, 100)
     checkpoints = (3, 6) if quick else CHECKPOINTS
     few = checkpoints[:3]
-    world, reward = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    instance = rf.rkhs_world(KERNEL, RIDGE, states=side, actions=side)
+    world, reward = instance.world, instance.reward
     one = seconds(lambda: curves(world, reward, rf.Online(BETA), checkpoints, [0]))
     short = seconds(lambda: curves(world, reward, rf.Online(BETA), few, [0]))
     generative = seconds(lambda: curves(world, reward, rf.Generative(), checkpoints, range(runs)), repeats=1)

@@ -25,7 +25,8 @@ def main() -> None:
     print("mean gap at the start (standard deviation across runs), mean planning; N =", options.checkpoints)
     for name, kernel in KERNELS.items():
         ridge = PUBLISHED.ridge(kernel)
-        world, reward = rf.rkhs_world(kernel, ridge, states=options.side, actions=options.side)
+        instance = rf.rkhs_world(kernel, ridge, states=options.side, actions=options.side)
+        world, reward = instance.world, instance.reward
         for reading, strategy in READINGS.items():
             gaps = rf.experiments.learning_curves(
                 world,

@@ -12,7 +12,7 @@ RUNS = 20
 
 def rows(quick: bool = False) -> list[Row]:
     size, episodes = (30, 20) if quick else (100, 120)
-    world, _ = rf.worlds.sharpened_world(states=size, actions=size)
+    world = rf.worlds.sharpened_world(states=size, actions=size).world
     fixed = rf.Model(rf.Matern(1.5, 0.1), 0.5, pooled=True, centred=True)
     found = [
         _one(world, model, episodes, name)

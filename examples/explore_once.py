@@ -4,7 +4,8 @@ import numpy as np
 
 import rewardfree as rf
 
-world, far_end = rf.worlds.corridor_world(states=50, actions=20)  # the world itself holds no reward
+corridor = rf.worlds.corridor_world(states=50, actions=20)
+world, far_end = corridor.world, corridor.reward  # the world itself holds no reward
 print(rf.describe(world, far_end))
 
 # The corridor is the same at every step, so one regression may serve them all: pooled=True.

@@ -20,7 +20,7 @@ from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.kernels.fitting.autokernel import Fit
 from rewardfree.strategies.run_batch import RunBatch
-from rewardfree.worlds.instances import suite_names
+from rewardfree.worlds.hard_suite import suite_names
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces
 
@@ -304,7 +304,8 @@ def test_runs_of_scout_are_their_own_and_begin_as_shorter_ones(each):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("each", [model(rf.Matern(1.5, 0.2), 0.1), auto()], ids=["fixed", "auto"])
 def test_scout_finds_the_end_of_a_corridor_where_chance_does_not(each, objective):
-    world, reward = rf.worlds.corridor_world(states=20, actions=8, horizon=8)
+    instance = rf.worlds.corridor_world(states=20, actions=8, horizon=8)
+    world, reward = instance.world, instance.reward
 
     def lost(strategy):
         runs = rf.explore_many(world, each, strategy, seeds=range(4), episodes=15)
@@ -544,8 +545,8 @@ def small_instance(name):
     if name in SHARP:
         return rf.worlds.sharpened_world(SHARP[name], start=0, coarse=4, **SMALL)
     options = {"side": 4, "moves": 2, "stride": 0.4, "door": 0.5} if name == "rooms" else SMALL
-    world = getattr(rf, f"{name}_world")(**options)
-    return world if name == "corridor" else (world, rf.worlds.bumps(world, 1, low=0.5, width=0.2, seed=1)[0])
+    made = getattr(rf.worlds, f"{name}_world")(**options)
+    return made if name == "corridor" else rf.worlds.bump_world(made, low=0.5, width=0.2, seed=1)
 
 
 def exhaustive(world, model, times=20):
@@ -561,7 +562,8 @@ def exhaustive(world, model, times=20):
 
 @pytest.mark.parametrize("name", suite_names())
 def test_on_small_hard_worlds_exhaustive_data_are_enough_for_every_planner(name):
-    world, reward = small_instance(name)
+    instance = small_instance(name)
+    world, reward = instance.world, instance.reward
     optimal = rf.optimal_value(world, reward)
     data = exhaustive(world, model(rf.kernels.Delta(), 1e-6, pooled=world.stationary, centred=True))
     bonus = [make(1.0, clip=clip) for make in BOTH for clip in ("paper", "range")]
@@ -589,7 +591,8 @@ def test_many_coordinates_of_a_state_cost_no_more_than_few():
 
 
 def test_errors_of_a_timed_model_are_not_measured():
-    world, reward = rf.worlds.corridor_world(states=5, actions=4, horizon=2)
+    instance = rf.worlds.corridor_world(states=5, actions=4, horizon=2)
+    world, reward = instance.world, instance.reward
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2, pooled=True, timed=True)
     with pytest.raises(ValueError, match="timed"):
         errors_of_run(world, reward, model, rf.Uniform(), 3)

@@ -19,7 +19,8 @@ def small_world(seed=0):
 @pytest.mark.parametrize("kernel", [KERNEL, rf.kernels.Delta()], ids=repr)
 @pytest.mark.parametrize("strategy", [rf.Generative(), rf.Online(0.1), rf.GreedyMaxVariance()])
 def test_errors_are_those_of_the_plan(strategy, kernel):
-    world, reward = small_world()
+    instance = small_world()
+    world, reward = instance.world, instance.reward
     model = rf.Model(kernel, ridge=0.2)
     found = errors_of_run(world, reward, model, strategy, 7, seed=3)
     data = rf.explore(world, model, strategy, samples_per_step=7, seed=3)
@@ -76,14 +77,16 @@ def test_bias_is_a_t_statistic():
 
 def test_a_study_is_its_runs():
     study = coverage_study(small_world, MODEL, {"online": rf.Online(0.1)}, 5, [2, 4], (0.5, 1.0))
-    runs = [errors_of_run(*small_world(seed), MODEL, rf.Online(0.1), 5, seed) for seed in (2, 4)]
+    draws = [(seed, small_world(seed)) for seed in (2, 4)]
+    runs = [errors_of_run(d.world, d.reward, MODEL, rf.Online(0.1), 5, seed) for seed, d in draws]
     assert study["online"].largest.tolist() == [run.largest for run in runs]
     assert study["online"].covered[0.5].tolist() == [run.covered(0.5) for run in runs]
     np.testing.assert_allclose(study["online"].noise, [run.noise.mean() for run in runs])
 
 
 def test_the_bound_of_realised_uncertainty():
-    world, reward = small_world()
+    instance = small_world()
+    world, reward = instance.world, instance.reward
     curve = bound_curve(world, reward, MODEL, [2, 5], runs=3)
     gaps, points = [], world.grid.points
     for n in (2, 5):

@@ -348,8 +348,9 @@ def test_threads_that_want_a_world_at_once_share_it(monkeypatch):
             super().__init__()
 
     made, found, ready = [], [], threading.Barrier(2)
+    drawn = rf.worlds.corridor_world(states=3, actions=2)
     monkeypatch.setattr(unit, "_Making", Slow)
-    monkeypatch.setattr(unit, "build", lambda *about: made.append(about) or (object(), object()))
+    monkeypatch.setattr(unit, "build", lambda *about: made.append(about) or drawn)
     unit._making.cache_clear()
 
     def want():
@@ -462,7 +463,8 @@ def test_what_fails_beside_a_device_is_told(device, monkeypatch, tmp_path):
 
 
 def pictures(folder, number):
-    world, reward = rf.worlds.corridor_world(states=6, actions=4, horizon=2)
+    instance = rf.worlds.corridor_world(states=6, actions=4, horizon=2)
+    world, reward = instance.world, instance.reward
     axes = (world.states[:, 0], world.actions[:, 0])
     return [
         Picture(folder / f"{i}", partial(functions_figure, *axes, reward, world.law(0), f"No. {i}"), ["png"])

@@ -496,10 +496,12 @@ def test_a_posterior_of_ones_own_has_its_own_arrays(options):
 def test_slips_at_the_door_are_named():
     world, model = small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5)
     drawn = rf.rkhs_world(rf.Matern(1.5, 0.3), 0.5, states=4, actions=3, coarse=3)
-    with pytest.raises(ValueError, match=r"world must be a FiniteWorld .*return one and a reward"):
+    with pytest.raises(
+        ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Instance\), got Inst"
+    ):
         rf.explore(drawn, model, rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match="world must be a FiniteWorld"):
-        rf.optimal_value(drawn, drawn[1])
+        rf.optimal_value(drawn, drawn.reward)
     with pytest.raises(ValueError, match=r"model must be rf.Model\(kernel, ridge\), got Delta"):
         rf.explore(world, rf.kernels.Delta(), rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match=r"seeds must be a list such as range\(80\), got 5"):

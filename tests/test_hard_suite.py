@@ -5,7 +5,7 @@ import pytest
 
 import rewardfree as rf
 from rewardfree.evaluation.description import reachable_states
-from rewardfree.worlds.hard import noisy_law
+from rewardfree.worlds.hard import as_instance, noisy_law
 
 NAMES = (
     "matern-1.5",
@@ -149,6 +149,108 @@ def test_a_wall_holds_when_noise_is_small():
 
 def test_one_name_is_enough():
     assert [each.name for each in rf.hard_suite("portal")] == ["portal"]
+
+
+def test_a_hard_world_is_one_of_the_suite_with_one_of_its_rewards():
+    (portal,) = rf.hard_suite("portal")
+    for options, chosen in (({}, 0), ({"reward": 3}, 3)):
+        instance = rf.worlds.hard_world("portal", **options)
+        np.testing.assert_array_equal(instance.reward, portal.rewards[chosen])
+        np.testing.assert_array_equal(instance.world.P, portal.world.P)
+        assert instance.name == f"portal, reward {chosen}" and instance.model == portal.model
+    for wrong in (5, -1, 0.5):
+        with pytest.raises(ValueError, match="reward must be"):
+            rf.worlds.hard_world("portal", reward=wrong)
+    with pytest.raises(ValueError, match=r"portal.*got 'maze'"):
+        rf.worlds.hard_world("maze")
+
+
+def test_an_instance_is_a_world_with_its_rewards():
+    world, rewards = rf.worlds.garnet_world(states=4, actions=3), np.random.default_rng(0).random((2, 4, 3))
+    one, two = rf.Instance("one", "", world, rewards[:1]), rf.Instance("two", "", world, rewards)
+    np.testing.assert_array_equal(one.reward, rewards[0])
+    assert one.model == rf.Model(rf.AutoKernel())
+    assert repr(one).startswith("Instance('one', FiniteWorld(4 states, 3 actions, ") and "1 reward, " in repr(
+        one
+    )
+    assert "2 rewards, Model(" in repr(two)
+    with pytest.raises(ValueError, match=r"instance 'two' has 2 rewards: choose one, such as .*rewards\[0\]"):
+        _ = two.reward
+    with pytest.raises(TypeError):
+        _world, _reward = one
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"rewards": np.zeros((4, 3))},
+            r"rewards must have shape \(c, 4, 3\), .*got \(4, 3\): use reward\[None\]",
+        ),
+        ({"rewards": np.zeros((0, 4, 3))}, r"rewards must have shape .*got \(0, 4, 3\)"),
+        ({"rewards": np.zeros((1, 3, 4))}, r"rewards must have shape .*got \(1, 3, 4\)"),
+        ({"rewards": np.full((1, 4, 3), np.nan)}, "rewards must be finite"),
+        ({"rewards": "s"}, "rewards must be an array of numbers"),
+        ({"world": None}, "world must be a FiniteWorld"),
+        ({"model": rf.Matern(1.5, 0.1)}, r"model must be rf.Model\(kernel, ridge\), got Matern"),
+    ],
+)
+def test_an_instance_is_checked(changed, said):
+    given = {"world": rf.worlds.garnet_world(states=4, actions=3), "rewards": np.zeros((1, 4, 3)), **changed}
+    with pytest.raises(ValueError, match=said):
+        rf.Instance("mine", "", **given)
+
+
+def test_who_passes_an_instance_is_told_what_to_pass():
+    instance = rf.worlds.corridor_world(states=4, actions=3)
+    said = r"world must be a FiniteWorld \(pass instance.world of an Instance\), got Instance\('corridor'"
+    for call in (
+        lambda: rf.explore(instance, instance.model, rf.Uniform(), episodes=3),
+        lambda: rf.explore(instance, steps=30),
+        lambda: rf.optimal_value(instance, instance.reward),
+        lambda: rf.describe(instance, instance.reward),
+        lambda: rf.worlds.bump_world(instance),
+        lambda: rf.Instance("mine", "", instance, instance.rewards),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+SMALL = {"states": 5, "actions": 4}
+OPTIONS = {
+    "rkhs_world": {"kernel": rf.Matern(1.5, 0.3), "coarse": 3, **SMALL},
+    "sharpened_world": {"coarse": 3, **SMALL},
+    "portal_world": {"states": 20, "actions": 5},
+    "rooms_world": {"side": 3},
+    "riverswim_world": {},
+    "bump_world": {"world": rf.worlds.riverswim_world(), "low": 1.0, "width": 0.3},
+    "hard_world": {"instance": "corridor"},
+}
+
+
+@pytest.mark.parametrize("name", rf.worlds.FACTORIES)
+def test_every_factory_takes_keywords_and_makes_one_problem(name):
+    assert getattr(rf.worlds, name) is rf.worlds.FACTORIES[name]
+    made = rf.worlds.FACTORIES[name](**OPTIONS.get(name, {**SMALL, "horizon": 4}))
+    instance = as_instance(made)
+    world = instance.world
+    assert instance is made or world is made
+    assert instance.reward.shape == world.grid.shape and instance.reward.min() >= 0.0
+    assert 0.0 < instance.reward.max() <= 1.0
+    data = rf.explore(world, rf.Model(rf.kernels.Delta(), 0.5), rf.Uniform(), episodes=2)
+    assert rf.gap(world, rf.plan(data, instance.reward, rf.Mean()), instance.reward).start >= -1e-12
+
+
+def test_a_bump_world_has_the_bump_that_was_asked_for():
+    world = rf.worlds.portal_world(states=20, actions=5)
+    options = {"low": 0.55, "high": 0.95, "width": 0.2, "seed": 4}
+    instance = rf.worlds.bump_world(world, **options)
+    np.testing.assert_array_equal(instance.rewards, rf.worlds.bumps(world, 1, **options))
+    np.testing.assert_array_equal(as_instance(world).rewards, rf.worlds.bumps(world, 1))
+    with pytest.raises(
+        ValueError, match=r"a world of a sweep must be an rf.Instance or an rf.FiniteWorld, got \("
+    ):
+        as_instance((world, instance.reward))
 
 
 def test_bumps_want_an_end_for_each_coordinate():

@@ -385,7 +385,8 @@ type = "Mean"
 def test_a_sweep_is_explore_plan_and_gap(tmp_path):
     (tmp_path / "baselines.toml").write_text(TOML)
     units = Sweep.load(tmp_path / "baselines.toml").units
-    world, reward = rf.worlds.corridor_world(states=8, actions=5)
+    instance = rf.worlds.corridor_world(states=8, actions=5)
+    world, reward = instance.world, instance.reward
     model = rf.Model(rf.Matern(1.5, 0.2), ridge=0.5)
     strategies = {
         "cells": rf.baselines.Partitioned(0.1),
@@ -415,7 +416,8 @@ def test_a_report_can_look_at_their_runs(strategy):
     table = tomllib.loads(TOML) | {"strategies": [strategy | options | {"beta": 0.1}], "runs": 1}
     unit = Sweep.of(table).units[-1]
     found = looked_at(unit)
-    world, reward = rf.worlds.corridor_world(states=8, actions=5)
+    instance = rf.worlds.corridor_world(states=8, actions=5)
+    world, reward = instance.world, instance.reward
     own = (
         rf.baselines.Partitioned(0.1)
         if "Part" in strategy["type"]

@@ -341,7 +341,8 @@ def test_a_delta_kernel_is_the_empirical_law():
 @pytest.mark.parametrize("make", [rf.worlds.sharpened_world, rf.worlds.corridor_world])
 def test_on_the_hard_worlds_exhaustive_data_are_enough(make, centred):
     """Planning matters there: the policy that looks at the reward alone loses nearly half, or more."""
-    world, reward = make(states=30, actions=10)
+    instance = make(states=30, actions=10)
+    world, reward = instance.world, instance.reward
     optimal = rf.optimal_value(world, reward)[0]
     data = by_hand(world, model(rf.Matern(1.5, 0.1), pooled=True, centred=centred), times=5)
     gap = rf.gap(world, rf.plan(data, reward), reward)

@@ -48,7 +48,8 @@ def test_the_first_run_of_each_strategy_sits(sweep):
 def test_a_portrait_is_what_the_run_knew(sweep):
     (online,) = [sitting for sitting in sittings(sweep.units) if sitting.names[2] == "online"]
     seen = looked_at(online.unit)
-    world, reward = rf.worlds.corridor_world(states=7, actions=5, horizon=3)
+    instance = rf.worlds.corridor_world(states=7, actions=5, horizon=3)
+    world, reward = instance.world, instance.reward
     model = rf.Model(rf.Matern(1.5, 0.3), 0.2)
     data = rf.explore(world, model, rf.Online(0.1), samples_per_step=5, seed=0)
     assert seen["steps"].tolist() == [0, 1, 2] and seen["sizes"].tolist() == [2, 5]

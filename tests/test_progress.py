@@ -134,7 +134,7 @@ def test_the_line_is_cleared_when_the_caller_stops(screen, clock):
 
 
 def test_exploring_tells_when_asked(screen, clock):
-    world, _ = rf.worlds.corridor_world(states=4, actions=3, horizon=2)
+    world = rf.worlds.corridor_world(states=4, actions=3, horizon=2).world
     model = rf.Model(rf.kernels.Delta(), ridge=1.0)
     rf.explore(world, model, rf.Uniform(), episodes=4, progress=False)
     assert screen.getvalue() == ""

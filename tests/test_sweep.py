@@ -122,13 +122,32 @@ def test_every_panel_has_what_needs_no_data(sweep):
     panels = {unit.names[:2] for unit in runs_of(sweep)}
     references = [unit for unit in sweep.units if isinstance(unit, Reference)]
     assert {unit.names for unit in references} == {(*panel, NO_DATA) for panel in panels}
-    world, reward = rf.worlds.corridor_world(states=10, actions=6)
+    instance = rf.worlds.corridor_world(states=10, actions=6)
+    world, reward = instance.world, instance.reward
     (own,) = [unit for unit in references if unit.names[0] == "corridor_world"]
     myopic, random = own.run()
     found = rf.describe(world, reward)
     assert (myopic.planner, myopic.start, myopic.max) == ("myopic", found.myopic.start, found.myopic.max)
     assert (random.planner, random.start, random.max) == ("random", found.random.start, found.random.max)
     assert (myopic.samples, myopic.episodes, myopic.steps) == (0, 0, 0)
+
+
+def test_every_factory_of_worlds_can_be_named(tmp_path):
+    kernel, size = {"type": "Matern", "nu": 1.5, "lengthscale": 0.3}, {"states": 5, "actions": 4}
+    options = {
+        "rkhs_world": {"kernel": kernel, **size},
+        "portal_world": {"states": 20},
+        "rooms_world": {"side": 3},
+        "riverswim_world": {},
+        "bump_world": {"world": {"type": "garnet_world", **size}, "width": 0.3},
+        "hard_world": {"instance": "rooms", "reward": 4},
+    }
+    tables = [{"type": name, **options.get(name, size)} for name in rf.worlds.FACTORIES]
+    sweep = Sweep.of({**table(worlds=tables, models=[DELTA], runs=1), "samples_per_step": [2]})
+    assert {unit.names[0] for unit in sweep.units} == set(rf.worlds.FACTORIES)
+    records = [record for unit in sweep.units for record in unit.run()]
+    assert len(records) == len(rf.worlds.FACTORIES) * (2 + 2 * 2)
+    assert min(record.start for record in records) >= -1e-12
 
 
 def test_a_sweep_without_a_name_is_called_as_its_file(tmp_path):
@@ -164,7 +183,8 @@ def test_a_key_is_its_content(sweep):
 def test_a_unit_is_a_learning_curve():
     unit = next(unit for unit in runs_of(Sweep.of(table())) if unit.names == ("paper", "matern", "online"))
     kernel = rf.Matern(1.5, 0.1)
-    world, reward = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
+    instance = rf.rkhs_world(kernel, 0.5, states=12, actions=10, coarse=4)
+    world, reward = instance.world, instance.reward
     curves = rf.experiments.learning_curves(
         world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"mean": rf.Mean()},
         samples_per_step=[3, 6], seeds=[0, 1],

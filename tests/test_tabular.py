@@ -475,7 +475,8 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     (tmp_path / "small.toml").write_text(TOML.format(type=kind, options=options))
     units = [unit for unit in Sweep.load(tmp_path / "small.toml").units if isinstance(unit, Unit)]
     records = [record for unit in units for record in unit.run()]
-    w, reward = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
+    instance = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
+    w, reward = instance.world, instance.reward
     values = dict(re.findall(r"(\w+) = ([\d.e-]+)", options))
     strategy = getattr(rf, kind)(**{name: float(value) for name, value in values.items()})
     model = rf.Model(rf.Matern(1.5, 0.1), ridge=0.5)

@@ -305,7 +305,8 @@ class OnTorch(rf.Model):
 def test_runs_plans_and_curves_are_numpys(torch, device, strategy, shape, monkeypatch):
     monkeypatch.setattr(OnTorch, "where", device, raising=False)
     kernel = rf.Matern(1.5, 0.2)
-    world, reward = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    instance = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    world, reward = instance.world, instance.reward
     models = rf.Model(kernel, 0.5, **shape), OnTorch(kernel, 0.5, **shape)
     unit, sizes = ("transitions", [8, 80]) if shape.get("pooled") else ("samples_per_step", [2, 40])
     here, there = (
@@ -332,7 +333,8 @@ def test_a_device_can_be_named(torch, device):
     if device == "cpu":
         return  # NumPy, as everywhere else in the tests
     kernel = rf.Matern(1.5, 0.2)
-    world, reward = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    instance = rf.rkhs_world(kernel, 0.5, states=9, actions=7, coarse=4, horizon=4)
+    world, reward = instance.world, instance.reward
     model = rf.Model(kernel, 0.5)
     here, there = (
         rf.explore(world, model, rf.Online(0.1), samples_per_step=60, device=where)

@@ -318,7 +318,7 @@ def test_a_world_comes_back_from_its_file(tmp_path, steps):
 
 
 def test_a_drawn_world_comes_back_from_its_file(tmp_path):
-    world, _ = rf.rkhs_world(rf.Matern(1.5, 0.3), states=6, actions=5, coarse=3)
+    world = rf.rkhs_world(rf.Matern(1.5, 0.3), states=6, actions=5, coarse=3).world
     world.save(tmp_path / "x")
     assert same_world(rf.FiniteWorld.load(tmp_path / "x"), world)
 
@@ -504,7 +504,8 @@ KERNELS = [
 @pytest.mark.parametrize(("kernel", "plain"), KERNELS, ids=[repr(kernel) for kernel, _ in KERNELS])
 @pytest.mark.parametrize("preset", ["published", "literal"])
 def test_a_draw_is_the_textbooks(kernel, plain, preset):
-    world, reward = rf.rkhs_world(kernel, ridge=0.05, seed=3, preset=preset, **SMALL)
+    instance = rf.rkhs_world(kernel, ridge=0.05, seed=3, preset=preset, **SMALL)
+    world, reward = instance.world, instance.reward
     P, r = textbook_world(plain, 0.05, 3, by_row=preset == "literal")
     # Both factorise the same matrices, with jitters of 1e-10: the digits beyond are theirs.
     np.testing.assert_allclose(world.P, P, atol=1e-9)
@@ -514,7 +515,8 @@ def test_a_draw_is_the_textbooks(kernel, plain, preset):
 @pytest.mark.parametrize(("states", "actions", "coarse"), [(2, 2, 2), (5, 2, 3), (3, 8, 5), (9, 4, 2)])
 def test_any_sizes_even_or_odd(states, actions, coarse):
     sizes = {"states": states, "actions": actions, "coarse": coarse}
-    world, reward = rf.rkhs_world(rf.Matern(1.5, 0.1), ridge=0.5, seed=1, **sizes)
+    instance = rf.rkhs_world(rf.Matern(1.5, 0.1), ridge=0.5, seed=1, **sizes)
+    world, reward = instance.world, instance.reward
     P, r = textbook_world(matern_15, 0.5, 1, by_row=False, **sizes)
     np.testing.assert_allclose(world.P, P, atol=1e-9)
     np.testing.assert_allclose(reward, r, atol=1e-9)
@@ -531,12 +533,13 @@ def test_any_sizes_even_or_odd(states, actions, coarse):
 def test_the_ridge_is_the_presets(kernel, published, literal):
     for preset, ridge in (("published", published), ("literal", literal), (PUBLISHED, published)):
         found, given_ = (rf.rkhs_world(kernel, r, preset=preset, **SMALL) for r in (None, ridge))
-        assert same_world(found[0], given_[0]) and np.array_equal(found[1], given_[1])
+        assert same_world(found.world, given_.world) and np.array_equal(found.reward, given_.reward)
+        assert found.model == given_.model == rf.Model(kernel, ridge)
 
 
 def test_published_takes_one_minimum_and_literal_one_for_each_row():
     published, literal = (
-        rf.rkhs_world(rf.Matern(1.5, 0.1), preset=p, **SMALL)[0].P for p in ("published", "literal")
+        rf.rkhs_world(rf.Matern(1.5, 0.1), preset=p, **SMALL).world.P for p in ("published", "literal")
     )
     assert np.sum(published == 0.0) == 1
     assert np.all(np.sum(literal == 0.0, axis=-1) == 1)
@@ -544,7 +547,7 @@ def test_published_takes_one_minimum_and_literal_one_for_each_row():
 
 def test_the_default_is_published():
     default, named = (
-        rf.rkhs_world(rf.Matern(1.5, 0.1), **SMALL, **p)[0] for p in ({}, {"preset": "published"})
+        rf.rkhs_world(rf.Matern(1.5, 0.1), **SMALL, **p).world for p in ({}, {"preset": "published"})
     )
     assert same_world(default, named) and default.horizon == 10
 
@@ -552,22 +555,25 @@ def test_the_default_is_published():
 @settings(max_examples=10)
 @given(st.integers(0, 2**40), st.sampled_from(["published", "literal"]))
 def test_every_draw_is_a_world(seed, preset):
-    world, reward = rf.rkhs_world(rf.Matern(2.5, 0.2), seed=seed, preset=preset, **SMALL)
+    instance = rf.rkhs_world(rf.Matern(2.5, 0.2), seed=seed, preset=preset, **SMALL)
+    world, reward = instance.world, instance.reward
     assert world.P.shape == (7, 6, 7) and world.stationary and reward.shape == (7, 6)
     assert world.P.min() == 0.0 and np.abs(world.P.sum(axis=-1) - 1.0).max() < 1e-14
     assert reward.min() == 0.0 and reward.max() == 1.0
 
 
 def test_the_same_seed_is_the_same_world():
-    (one, r_one), (two, r_two) = (rf.rkhs_world(rf.Matern(1.5, 0.1), seed=5, **SMALL) for _ in range(2))
-    assert same_world(one, two) and np.array_equal(r_one, r_two)
-    other, r_other = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=6, **SMALL)
-    assert np.abs(one.P - other.P).max() > 0.01 and np.abs(r_one - r_other).max() > 0.1
+    one, two = (rf.rkhs_world(rf.Matern(1.5, 0.1), seed=5, **SMALL) for _ in range(2))
+    assert same_world(one.world, two.world) and np.array_equal(one.reward, two.reward)
+    other = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=6, **SMALL)
+    assert np.abs(one.world.P - other.world.P).max() > 0.01
+    assert np.abs(one.reward - other.reward).max() > 0.1
 
 
 def test_a_draw_of_a_seed_never_changes():
     # Recorded once: if these move, every figure does, and CHANGELOG says so under "Numbers changed".
-    world, reward = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=0, states=6, actions=5, coarse=4)
+    instance = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=0, states=6, actions=5, coarse=4)
+    world, reward = instance.world, instance.reward
     np.testing.assert_allclose(
         world.P[0, 0, :3], [0.1407733901338453, 0.12248112043945882, 0.07381037729259518], rtol=1e-9
     )
@@ -577,17 +583,19 @@ def test_a_draw_of_a_seed_never_changes():
 
 
 def test_horizon_and_start_leave_the_law_alone():
-    plain, r = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=2, **SMALL)
-    other, r_other = rf.rkhs_world(
+    plain_instance = rf.rkhs_world(rf.Matern(1.5, 0.1), seed=2, **SMALL)
+    plain, r = plain_instance.world, plain_instance.reward
+    other_instance = rf.rkhs_world(
         rf.Matern(1.5, 0.1), seed=2, horizon=3, start=[1, 0, 0, 0, 0, 0, 0], **SMALL
     )
+    other, r_other = other_instance.world, other_instance.reward
     assert np.array_equal(plain.P, other.P) and np.array_equal(r, r_other)
     assert other.horizon == 3 and other.start[0] == 1.0
 
 
 @pytest.mark.parametrize(("states", "expected"), [(100, 20), (2, 0), (3, 0), (12, 2), (50, 10), (199, 40)])
 def test_the_start_is_the_papers_place(states, expected):
-    world, _ = rf.rkhs_world(rf.Matern(1.5, 0.1), states=states, actions=2, coarse=2)
+    world = rf.rkhs_world(rf.Matern(1.5, 0.1), states=states, actions=2, coarse=2).world
     assert world.start.tolist() == np.eye(states)[expected].tolist()
     assert abs(world.states[expected, 0] - 20 / 99) <= 0.5 / (states - 1) + 1e-12
 
@@ -608,7 +616,8 @@ def test_draws_have_the_covariance_of_a_smoothed_process():
 
 
 def test_a_kernel_that_is_nearly_singular_is_drawn_all_the_same():
-    world, reward = rf.rkhs_world(rf.SquaredExponential(3.0), seed=0, **SMALL)
+    instance = rf.rkhs_world(rf.SquaredExponential(3.0), seed=0, **SMALL)
+    world, reward = instance.world, instance.reward
     assert np.isfinite(world.P).all() and reward.max() == 1.0
 
 
@@ -631,7 +640,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(make, sizes):
 def test_a_kernel_must_take_pairs_and_triples(make, lengthscale):
     """It draws the reward on (s,a) and the law on (s,a,s'); a sharpened world draws the law alone."""
     if make is rf.worlds.sharpened_world and len(lengthscale) == 3:
-        assert make(rf.Matern(1.5, lengthscale), **SMALL)[0].stationary
+        assert make(rf.Matern(1.5, lengthscale), **SMALL).world.stationary
         return
     with pytest.raises(ValueError, match=f"lengthscale has {len(lengthscale)} entries, the points have [23]"):
         make(rf.Matern(1.5, lengthscale), **SMALL)
@@ -687,19 +696,22 @@ def losses(world, reward):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_myopic_loses_on_a_sharpened_world(seed):
-    world, reward = rf.worlds.sharpened_world(seed=seed, states=20, actions=20)
+    instance = rf.worlds.sharpened_world(seed=seed, states=20, actions=20)
+    world, reward = instance.world, instance.reward
     assert losses(world, reward) > 0.2
 
 
 @pytest.mark.parametrize("size", [10, 25, 40])
 def test_the_myopic_loses_in_the_corridor(size):
-    world, reward = rf.worlds.corridor_world(states=size, actions=size)
+    instance = rf.worlds.corridor_world(states=size, actions=size)
+    world, reward = instance.world, instance.reward
     assert losses(world, reward) > 0.2
 
 
 def test_the_myopic_hardly_loses_on_a_published_world():
     """Which is why the two others are there."""
-    world, reward = rf.rkhs_world(rf.Matern(1.5, 0.1), states=20, actions=20)
+    instance = rf.rkhs_world(rf.Matern(1.5, 0.1), states=20, actions=20)
+    world, reward = instance.world, instance.reward
     assert losses(world, reward) < 0.1
 
 
@@ -707,9 +719,8 @@ def test_the_myopic_hardly_loses_on_a_published_world():
 def test_a_sharpened_world_is_a_softmax_of_the_textbooks_draw(kernel):
     ridge = 0.5 if kernel is None else 0.03
     options = {} if kernel is None else {"kernel": kernel, "ridge": ridge}
-    world, reward = rf.worlds.sharpened_world(
-        **options, sharpness=4.0, width=0.25, seed=2, horizon=3, **SMALL
-    )
+    instance = rf.worlds.sharpened_world(**options, sharpness=4.0, width=0.25, seed=2, horizon=3, **SMALL)
+    world, reward = instance.world, instance.reward
     f = textbook_draw(kernel or matern_15, ridge, (7, 6, 7), 4, stream(2, "dynamics"))
     top = stream(2, "reward").random(2)
     for s, a in itertools.product(range(7), range(6)):
@@ -722,29 +733,29 @@ def test_a_sharpened_world_is_a_softmax_of_the_textbooks_draw(kernel):
 
 def test_sharpness_sets_the_rows_apart():
     def contrast(sharpness):
-        P = rf.worlds.sharpened_world(sharpness=sharpness, **SMALL)[0].P
+        P = rf.worlds.sharpened_world(sharpness=sharpness, **SMALL).world.P
         return np.abs(P - P.mean(axis=(0, 1))).sum(axis=-1).mean()
 
     assert 0.0 < contrast(1.0) < contrast(10.0) < contrast(100.0) <= 2.0
 
 
 def test_extreme_sharpness_leaves_whole_rows():
-    P = rf.worlds.sharpened_world(sharpness=1e5, **SMALL)[0].P
+    P = rf.worlds.sharpened_world(sharpness=1e5, **SMALL).world.P
     assert np.abs(P.sum(axis=-1) - 1.0).max() < 1e-14 and P.max() == 1.0
 
 
 def test_a_sharpened_world_has_a_seed():
-    (one, r_one), (two, r_two), (other, r_other) = (
-        rf.worlds.sharpened_world(seed=i, **SMALL) for i in (1, 1, 2)
-    )
-    assert same_world(one, two) and np.array_equal(r_one, r_two)
-    assert np.abs(one.P - other.P).max() > 0.1 and np.abs(r_one - r_other).max() > 0.1
+    one, two, other = (rf.worlds.sharpened_world(seed=i, **SMALL) for i in (1, 1, 2))
+    assert same_world(one.world, two.world) and np.array_equal(one.reward, two.reward)
+    assert np.abs(one.world.P - other.world.P).max() > 0.1
+    assert np.abs(one.reward - other.reward).max() > 0.1
 
 
 def test_the_corridor_is_its_formula():
-    world, reward = rf.worlds.corridor_world(
+    instance = rf.worlds.corridor_world(
         stride=0.3, drift=0.05, noise=0.1, consolation=0.2, states=7, actions=6, horizon=4
     )
+    world, reward = instance.world, instance.reward
     s, a = np.linspace(0, 1, 7), np.linspace(0, 1, 6)
     for i, j in itertools.product(range(7), range(6)):
         where = min(max(s[i] + 0.3 * (2 * a[j] - 1) - 0.05, 0.0), 1.0)
@@ -757,7 +768,7 @@ def test_the_corridor_is_its_formula():
 
 def test_the_corridor_moves_and_drifts():
     """Away from the ends a step is stride (2a - 1) - drift on average, and spreads by the noise."""
-    world, _ = rf.worlds.corridor_world()
+    world = rf.worlds.corridor_world().world
     s, inside = np.linspace(0, 1, 100), slice(40, 60)
     mean = world.P[inside] @ s
     moved = 0.15 * (2 * np.linspace(0, 1, 100) - 1) - 0.03
@@ -768,7 +779,8 @@ def test_the_corridor_moves_and_drifts():
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.5, 100.0])
 def test_any_noise_leaves_whole_rows(noise):
-    world, reward = rf.worlds.corridor_world(noise=noise, states=9, actions=5)
+    instance = rf.worlds.corridor_world(noise=noise, states=9, actions=5)
+    world, reward = instance.world, instance.reward
     assert np.abs(world.P.sum(axis=-1) - 1.0).max() < 1e-14
     assert reward.min() >= 0.0 and reward.max() == 1.0
 

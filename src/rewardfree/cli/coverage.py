@@ -49,10 +49,10 @@ def measured_coverage(
         yield f"\npictures: {', '.join(map(str, save_as(figure, out / f'bounds_{world}')))}"
 
 
-def _worlds(name: str, problem: Problem, side: int) -> Callable[[int], Any]:
+def _worlds(name: str, problem: Problem, side: int) -> Callable[[int], rf.Instance]:
     """Worlds by seed; a corridor is the same for all, and its runs differ."""
     size: dict[str, Any] = {"states": side, "actions": side, "horizon": problem.horizon}
-    worlds: dict[str, Callable[[int], Any]] = {
+    worlds: dict[str, Callable[[int], rf.Instance]] = {
         "rkhs": lambda seed: rf.rkhs_world(problem.kernel, problem.ridge, seed=seed, **size),
         "sharpened": lambda seed: rf.worlds.sharpened_world(problem.kernel, seed=seed, **size),
         "corridor": lambda seed: rf.worlds.corridor_world(**size),
@@ -66,14 +66,14 @@ def _bounds(
     name: str,
     problem: Problem,
     model: rf.Model,
-    make: Callable[[int], Any],
+    make: Callable[[int], rf.Instance],
     generative: Coverage,
     checkpoints: Sequence[int],
 ) -> Any:
     """Alg 2 on the first world: its gap, its a-posteriori bounds, and Theorem 2 with the gain it realised."""
     H, ridge = problem.horizon, problem.ridge
-    world, reward = make(0)
-    curve = bound_curve(world, reward, model, checkpoints, runs=20)
+    instance = make(0)
+    curve = bound_curve(instance.world, instance.reward, model, checkpoints, runs=20)
     n, fitted = curve.samples, generative.fitted(FIT, problem.delta)
     about = (problem.norm, float(H), ridge, problem.size, problem.steps, problem.delta)
     root, total = generative_width(*about).b, generative_width(*about, joined=False).b

@@ -62,7 +62,7 @@ def _where_to_look(picture: Path, side: int, queries: int) -> Iterator[str]:
 
 
 def _explore_once(picture: Path, side: int, transitions: int) -> Iterator[str]:
-    world, _ = rf.worlds.sharpened_world(states=side, actions=side)
+    world = rf.worlds.sharpened_world(states=side, actions=side).world
     model = rf.Model(rf.Matern(nu=1.5, lengthscale=0.1), ridge=0.5, pooled=True, centred=True)
     started = time.perf_counter()
     data = rf.explore(world, model, rf.Online(beta=0.1), transitions=transitions)

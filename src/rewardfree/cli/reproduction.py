@@ -76,7 +76,8 @@ class Job:
     def functions(self) -> Iterator[str]:
         """Figures 2 to 4: what the worlds look like."""
         folder = self.folder("functions")
-        for kernel, (world, reward) in self.what.worlds().items():
+        for kernel, instance in self.what.worlds().items():
+            world, reward = instance.world, instance.reward
             number = 2 + list(KERNELS).index(kernel)
             title = f"{label(kernel)}, lengthscale 0.1: a reward and a transition law (draw {self.what.seed})"
             axes = (world.states[:, 0], world.actions[:, 0])

@@ -50,7 +50,8 @@ def measured_norms(problem: Problem, side: int) -> Iterator[str]:
     if problem.dim != 2:
         raise ValueError(f"norms are measured on a world of dim = 2, got {problem.dim}")
     size: dict[str, Any] = {"states": side, "actions": side, "horizon": problem.horizon}
-    world, reward = rf.rkhs_world(problem.kernel, problem.ridge, **size)
+    instance = rf.rkhs_world(problem.kernel, problem.ridge, **size)
+    world, reward = instance.world, instance.reward
     model = rf.Model(problem.kernel, problem.ridge)
     data = rf.explore(world, model, rf.Generative(), samples_per_step=problem.samples)
     planned = np.stack([rf.plan(data, reward, planner).values for planner in (rf.Mean(), rf.Optimistic(0.1))])

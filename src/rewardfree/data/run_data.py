@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rewardfree.arrays import Flags, Integers
 from rewardfree.budget import Budget
 from rewardfree.data.samples import COLUMNS
 from rewardfree.model import Model
@@ -21,10 +22,10 @@ class RunData(ABC):
     model: Model  # what the run explored with
     strategy: Any
     seed: int
-    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
-    h: Any  # (t,) int, from 0
-    terminated: Any  # (t,) bool
-    kept: Any  # (t,) bool
+    episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Integers  # (t,) int, from 0
+    terminated: Flags  # (t,) bool
+    kept: Flags  # (t,) bool
 
     def __len__(self) -> int:
         return len(self.h)

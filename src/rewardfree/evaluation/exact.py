@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.planning import FinitePlan
 from rewardfree.rewards import reward_table
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -38,7 +39,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
     """
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
-    policy = np.asarray(getattr(plan, "actions", plan))
+    policy = np.asarray(plan.actions if isinstance(plan, FinitePlan) else plan)
     s, a = world.grid.shape
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
         return _value_of_probabilities(world, r, policy)

@@ -20,6 +20,7 @@ from rewardfree.strategies import Generative, Strategy, query_plan, uncertainty_
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.instance import Instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,7 @@ class Coverage:
 
 
 def coverage_study(
-    world_of: Callable[[int], tuple[FiniteWorld, Any]],
+    world_of: Callable[[int], Instance],
     model: Model,
     strategies: Mapping[str, Strategy],
     samples_per_step: int,
@@ -111,12 +112,13 @@ def coverage_study(
     widths: Sequence[float],
     progress: bool | None = None,
 ) -> dict[str, Coverage]:
-    """One run of each strategy on every draw of a world; `world_of(seed)` gives a world and its reward."""
+    """One run of each strategy on every draw of a world; `world_of(seed)` gives its instance."""
     found: dict[str, list[Errors]] = {name: [] for name in strategies}
 
     def study() -> Any:
         for i, seed in enumerate(draws):
-            world, reward = world_of(seed)
+            instance = world_of(seed)
+            world, reward = instance.world, instance.reward
             for name, strategy in strategies.items():
                 found[name].append(errors_of_run(world, reward, model, strategy, samples_per_step, seed))
             yield float(i + 1), None

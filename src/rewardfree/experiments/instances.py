@@ -12,7 +12,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
-from rewardfree.worlds.instances import suite_names
+from rewardfree.worlds.hard_suite import suite_names
 
 #: The paper's own kernels, each with a world drawn from it.
 PAPER = {
@@ -62,8 +62,8 @@ def instance_named(name: str) -> rf.Instance:
     kernel = PAPER[name]
     draws = [rf.rkhs_world(kernel, seed=seed) for seed in range(REWARDS)]
     ridge = PUBLISHED.ridge(kernel)
-    rewards = np.stack([reward for _, reward in draws])
-    return rf.Instance(name, "a draw of the paper's", draws[0][0], rewards, rf.Model(kernel, ridge))
+    rewards = np.stack([draw.reward for draw in draws])
+    return rf.Instance(name, "a draw of the paper's", draws[0].world, rewards, rf.Model(kernel, ridge))
 
 
 def _garnet(name: str) -> rf.Instance:

@@ -14,7 +14,7 @@ from rewardfree import baselines, kernels, planning, posterior, strategies, worl
 #: What may stand behind `type` without a module: constructors that take keywords.
 _NAMES = {
     "kernel": (kernels, "SquaredExponential Matern NeuralTangent Linear Delta Sum Product Scaled"),
-    "world": (worlds, "rkhs_world sharpened_world corridor_world"),
+    "world": (worlds, " ".join(worlds.FACTORIES)),
     "model": (rewardfree.model, "Model"),
     "strategy": (
         strategies,

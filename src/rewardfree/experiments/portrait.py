@@ -55,7 +55,7 @@ class Album:
 
     def run(self, allow_imports: bool = False) -> list[dict[str, Any]]:
         """The maps of each; none where states or actions are not on a line, which no map can show."""
-        world, _ = made_world(self.sittings[0].unit.world, allow_imports)
+        world = made_world(self.sittings[0].unit.world, allow_imports).world
         if world.states.shape[1] > 1 or world.actions.shape[1] > 1:
             return [{} for _ in self.sittings]
         return [maps for sitting in self.sittings for maps in sitting.run(allow_imports)]
@@ -79,7 +79,8 @@ def sittings(units: Sequence[Any]) -> list[Sitting]:
 
 def looked_at(unit: Unit, allow_imports: bool = False) -> dict[str, Any]:
     """The maps of a unit's first run: sigma, where it looked, and the plan, at every checkpoint."""
-    world, reward = made_world(unit.world, allow_imports)
+    instance = made_world(unit.world, allow_imports)
+    world, reward = instance.world, instance.reward
     model, strategy = (
         build(kind, json.loads(table), allow_imports)
         for kind, table in (("model", unit.model), ("strategy", unit.strategy))

@@ -13,6 +13,7 @@ from rewardfree.experiments.sweep import Sweep, check_device_name
 from rewardfree.planning import Mean, Optimistic
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.strategies import Generative, Uniform
+from rewardfree.worlds import Instance
 
 #: The paper's kernels, in the order of its figures.
 KERNELS: dict[str, dict[str, Any]] = {
@@ -144,7 +145,7 @@ class Reproduction:
         strategies = {**self._four(), "uniform": _table(Uniform())}
         return self._sweep("repeats", self.every_draw, strategies, self._planners())
 
-    def worlds(self) -> dict[str, tuple[Any, Any]]:
+    def worlds(self) -> dict[str, Instance]:
         """The world and the reward of each kernel, as Figure 1 has them."""
         return {kernel: build("world", self._world(kernel, self.seed)) for kernel in self.kernels}
 

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from rewardfree.evaluation.references import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.experiments.naming import build, canonical
+from rewardfree.worlds import Instance
+from rewardfree.worlds.hard import as_instance
 
 #: Part of every key: raised when the same unit would give other numbers.
 RESULTS_VERSION = 2
@@ -43,13 +45,13 @@ class Unit:
 
     def run(self, allow_imports: bool = False) -> list[Record]:
         """Explore, plan and evaluate."""
-        world, reward = made_world(self.world, allow_imports)
+        instance = made_world(self.world, allow_imports)
         planners = {name: build("planner", json.loads(table), allow_imports) for name, table in self.planners}
         curves = learning_curves(
-            world,
+            instance.world,
             build("model", json.loads(self.model), allow_imports),
             build("strategy", json.loads(self.strategy), allow_imports),
-            reward,
+            instance.reward,
             planners,
             seeds=self.seeds,
             device=self.device,
@@ -89,7 +91,8 @@ class Reference:
         return canonical(asdict(self))
 
     def run(self, allow_imports: bool = False) -> list[Record]:
-        world, reward = made_world(self.world, allow_imports)
+        instance = made_world(self.world, allow_imports)
+        world, reward = instance.world, instance.reward
         gaps = {"myopic": myopic_gap(world, reward), "random": random_gap(world, reward)}
         return [Record(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
 
@@ -120,17 +123,17 @@ class _Making:
     """A world that is made once, by whoever comes first; others wait for it."""
 
     def __init__(self) -> None:
-        self._lock, self._made = threading.Lock(), list[tuple[Any, Any]]()
+        self._lock, self._made = threading.Lock(), list[Instance]()
 
-    def of(self, table: str, allow_imports: bool) -> tuple[Any, Any]:
+    def of(self, table: str, allow_imports: bool) -> Instance:
         with self._lock:
             if not self._made:
-                self._made.append(build("world", json.loads(table), allow_imports))
+                self._made.append(as_instance(build("world", json.loads(table), allow_imports)))
             return self._made[0]
 
 
-def made_world(table: str, allow_imports: bool) -> tuple[Any, Any]:
-    """A world and its reward; drawing the paper's takes a second or two, and units share them."""
+def made_world(table: str, allow_imports: bool) -> Instance:
+    """The instance that a table describes; units share it, because a draw takes a second or two."""
     with _finding:
         making = _making(table, allow_imports)
     return making.of(table, allow_imports)

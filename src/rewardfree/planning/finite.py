@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewardfree.arrays import CPU, DType, Placement, check_kind, count, to_numpy
+from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, check_kind, count, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, ModelPosteriors
 from rewardfree.estimates.backups import alg1_q
@@ -40,8 +40,8 @@ class FinitePlan(Plan):
     planner: Planner
     model: Model
     transitions: int
-    actions: Any  # (h,s) indices
-    values: Any  # (h,s) the planner's own V_h, not the policy's true value
+    actions: Integers  # (h,s) indices
+    values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
 
     def act(self, state: Any, h: int = 0) -> Any:

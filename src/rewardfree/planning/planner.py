@@ -90,6 +90,7 @@ class Plan(ABC):
     chosen_by: Planner | None  # which chose that planner, if a user did not
     model: Model  # with the kernel and the ridge that were used
     transitions: int  # how many samples the estimate rests on
+    horizon: int | None  # None: no end, discounted
 
     @abstractmethod
     def act(self, state: Any, h: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""What a theorem gives: a number, the reading behind it, and whether it says anything."""
+"""One number of the theory, with the form of its formula, its assumptions, and whether it says anything."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """One quantity of the theory. `value` None: there is no such number, and `sentence` says why."""
+    """One quantity of the theory. If `value` is None there is no such number, and `sentence` says why."""
 
     name: str
-    reading: str  # which form of the formula: as printed, corrected, ...
+    reading: str  # the form of the formula: printed, corrected, ...
     value: float | None
     assumptions: tuple[str, ...]
     vacuous: bool

@@ -1,9 +1,12 @@
 """Systems to explore. A world's step returns no reward: there is nothing here that could hold one."""
 
+from collections.abc import Callable
+
 from rewardfree.presets import Preset
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
+    bump_world,
     bumps,
     corridor_world,
     portal_world,
@@ -11,14 +14,34 @@ from rewardfree.worlds.hard import (
     sharpened_world,
     tide_world,
 )
-from rewardfree.worlds.instances import Instance, hard_suite
+from rewardfree.worlds.hard_suite import hard_suite, hard_world
+from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.spaces import Box, Discrete, Spaces
 from rewardfree.worlds.tabular import garnet_world, riverswim_world
 from rewardfree.worlds.world import Observation, World
 
+#: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
+#: `bump_world`.
+FACTORIES: dict[str, Callable[..., Instance | FiniteWorld]] = {
+    factory.__name__: factory
+    for factory in (
+        rkhs_world,
+        sharpened_world,
+        corridor_world,
+        portal_world,
+        rooms_world,
+        tide_world,
+        garnet_world,
+        riverswim_world,
+        bump_world,
+        hard_world,
+    )
+}
+
 __all__ = [
+    "FACTORIES",
     "Box",
     "Discrete",
     "FiniteWorld",
@@ -29,11 +52,13 @@ __all__ = [
     "Preset",
     "Spaces",
     "World",
+    "bump_world",
     "bumps",
     "corridor_world",
     "from_gymnasium",
     "garnet_world",
     "hard_suite",
+    "hard_world",
     "portal_world",
     "riverswim_world",
     "rkhs_world",

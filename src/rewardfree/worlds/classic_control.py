@@ -1,4 +1,4 @@
-"""The classic-control tasks: what their states are, and how an environment is put into one."""
+"""Gymnasium's classic-control environments: what their states are, and how to put one into a state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rewardfree.worlds.world import Observation
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassicControl:
     """What Gymnasium does not declare about an environment of one class."""
 
     state: Box
-    action: str  # what its action is called
-    put: Callable[[Any, Any], None]  # put the unwrapped environment into a state (d,)
+    action: str  # the name of its action
+    put: Callable[[Any, Any], None]  # puts the unwrapped environment into a state (d,)
     observation: Observation | None = None  # None: the state itself
 
 
@@ -28,40 +28,40 @@ def _put(env: Any, state: Any) -> None:
 
 def _put_cart(env: Any, state: Any) -> None:
     env.state = np.array(state, np.float64)
-    env.steps_beyond_terminated = None  # or it warns of a step after the end
+    env.steps_beyond_terminated = None  # else it warns of a step after the end
 
 
 def _put_car(env: Any, state: Any) -> None:
-    # After its first step this one computes in float32, and any such state is exactly one of these.
+    # From its second step on this environment computes in float32, and with states that float32 holds.
     single = np.array(state, np.float32)
     env.state = single if np.array_equal(single, state) else np.array(state, np.float64)
 
 
-def _seen(*columns: str) -> Observation:
-    """ "cos theta", "sin theta" or "omega", one for each column."""
+def _observed(*columns: str) -> Observation:
+    """The observation with these columns, each such as "cos theta", "sin theta" or "omega"."""
     pairs = (column.rpartition(" ") for column in columns)
     return Observation(tuple((how or "is", name) for how, _, name in pairs))
 
 
 _CAR = Box.of(position=(-1.2, 0.6), velocity=(-0.07, 0.07))
-#: By the class of the unwrapped environment: an environment derived from one of these may do anything.
-TASKS: dict[tuple[str, str], Task] = {
-    ("gymnasium.envs.classic_control.pendulum", "PendulumEnv"): Task(
-        Box.of(theta="angle", omega=(-8.0, 8.0)), "torque", _put, _seen("cos theta", "sin theta", "omega")
+#: By the class of the unwrapped environment, not of its bases: a derived environment may do anything.
+CLASSIC_CONTROL: dict[tuple[str, str], ClassicControl] = {
+    ("gymnasium.envs.classic_control.pendulum", "PendulumEnv"): ClassicControl(
+        Box.of(theta="angle", omega=(-8.0, 8.0)), "torque", _put, _observed("cos theta", "sin theta", "omega")
     ),
-    ("gymnasium.envs.classic_control.mountain_car", "MountainCarEnv"): Task(
-        _CAR, "push", _put, _seen(*_CAR.names)
+    ("gymnasium.envs.classic_control.mountain_car", "MountainCarEnv"): ClassicControl(
+        _CAR, "push", _put, _observed(*_CAR.names)
     ),
-    ("gymnasium.envs.classic_control.continuous_mountain_car", "Continuous_MountainCarEnv"): Task(
-        _CAR, "force", _put_car, _seen(*_CAR.names)
+    ("gymnasium.envs.classic_control.continuous_mountain_car", "Continuous_MountainCarEnv"): ClassicControl(
+        _CAR, "force", _put_car, _observed(*_CAR.names)
     ),
-    ("gymnasium.envs.classic_control.cartpole", "CartPoleEnv"): Task(
+    ("gymnasium.envs.classic_control.cartpole", "CartPoleEnv"): ClassicControl(
         Box.of(x=(-4.8, 4.8), v=None, theta=(-0.418879, 0.418879), omega=None),
         "push",
         _put_cart,
-        _seen("x", "v", "theta", "omega"),
+        _observed("x", "v", "theta", "omega"),
     ),
-    ("gymnasium.envs.classic_control.acrobot", "AcrobotEnv"): Task(
+    ("gymnasium.envs.classic_control.acrobot", "AcrobotEnv"): ClassicControl(
         Box.of(
             theta1="angle",
             theta2="angle",
@@ -70,6 +70,6 @@ TASKS: dict[tuple[str, str], Task] = {
         ),
         "torque",
         _put,
-        _seen("cos theta1", "sin theta1", "cos theta2", "sin theta2", "omega1", "omega2"),
+        _observed("cos theta1", "sin theta1", "cos theta2", "sin theta2", "omega1", "omega2"),
     ),
 }

@@ -1,4 +1,4 @@
-"""Worlds of finitely many states and actions, whose transition law is known to us and to nobody else."""
+"""Worlds of finitely many states and actions. Their transition law is for evaluation; no learner reads it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class FiniteWorld:
 
     @cached_property
     def cumulative(self) -> Any:
-        """P summed up along s', (1 or h, s*a, s'): the same numbers wherever they are sampled from."""
+        """P summed up along s', (1 or h, s*a, s'): the CPU and a device sample from the same numbers."""
         s, a = self.grid.shape
         return _cumulative(self.P).reshape(-1, s * a, s)
 
@@ -111,8 +111,8 @@ class FiniteWorld:
 
 
 def check_world(world: Any) -> None:
-    """Refuse what is not a world, the pair that a draw returns above all."""
-    check_kind(world, FiniteWorld, "world", "a FiniteWorld (rkhs_world and its like return one and a reward)")
+    """Refuse what is not a finite world, such as the `Instance` that holds one."""
+    check_kind(world, FiniteWorld, "world", "a FiniteWorld (pass instance.world of an Instance)")
 
 
 def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
@@ -122,7 +122,7 @@ def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
 
 def _cumulative(probabilities: Any) -> Any:
     """Sums along the last axis that end at 1 exactly: rounding must not lead into an impossible state."""
-    sums = _own(probabilities)
+    sums = _float64_copy(probabilities)
     np.cumsum(sums, axis=-1, out=sums)
     sums /= sums[..., -1:].copy()
     return sums
@@ -148,14 +148,14 @@ def _transition_law(P: Any, horizon: int) -> Any:
             "use P / P.sum(axis=-1, keepdims=True)"
         )
     single = law.dtype == np.float32
-    law = _own(law)
+    law = _float64_copy(law)
     if single:  # whose rows sum to 1 in its own precision only
         law /= sums[..., None]
     law.flags.writeable = False
     return law
 
 
-def _own(law: Any) -> Any:
+def _float64_copy(law: Any) -> Any:
     """A copy in float64."""
     try:
         return np.array(law, np.float64)

@@ -1,4 +1,4 @@
-"""Finitely many states and actions, as coordinates for a kernel."""
+"""The coordinates of finitely many states and actions, which a kernel sees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Grid:
 
     @classmethod
     def of(cls, states: Any, actions: Any, sizes: tuple[int, int]) -> Grid:
-        """Coordinates as a caller gives them: (s,d), (s,) or None for linspace(0, 1, s)."""
+        """A grid of what a caller gives: coordinates (s,d), (s,), or None for linspace(0, 1, s)."""
         return cls(_coordinates(states, sizes[0], "states"), _coordinates(actions, sizes[1], "actions"))
 
     @property

@@ -1,4 +1,4 @@
-"""Gymnasium environments as worlds: stepped always, put into any state where their kind is known."""
+"""Gymnasium environments as worlds: all can be stepped, those of classic control put into any state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import count
-from rewardfree.worlds.classic_control import TASKS, Task
+from rewardfree.worlds.classic_control import CLASSIC_CONTROL, ClassicControl
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space
 from rewardfree.worlds.world import World
@@ -32,8 +32,9 @@ def from_gymnasium(
     """The world of an environment, or of an id such as "Pendulum-v1"; its rewards are never read.
 
     `horizon` is the steps of an episode, by default the environment's time limit. `bounds` replaces those of
-    variables by name; `pilot` measures infinite ones by so many random steps. `options` go to gymnasium.make.
-    A toy-text environment becomes the `FiniteWorld` of its table, with one more state where it has ended.
+    variables by name; `pilot=500` measures infinite ones by 500 random steps. `options` go to
+    gymnasium.make. A toy-text environment becomes the `FiniteWorld` of its table, with one more state for the
+    end of an episode.
     """
     import gymnasium
 
@@ -54,11 +55,11 @@ def from_gymnasium(
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
     if not isinstance(made, gymnasium.Env):
         raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
-    own = getattr(made.spec, "max_episode_steps", None)
-    limit = own if horizon is None else horizon
-    if own is not None and limit is not None and count(limit, "horizon") > own:
+    longest = getattr(made.spec, "max_episode_steps", None)
+    limit = longest if horizon is None else horizon
+    if longest is not None and limit is not None and count(limit, "horizon") > longest:
         raise ValueError(
-            f"this environment cuts episodes after {own} steps: make one with a larger time limit"
+            f"this environment cuts episodes after {longest} steps: make one with a larger time limit"
         )
     if limit is None:
         raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
@@ -73,7 +74,7 @@ def from_gymnasium(
 
 
 class GymnasiumWorld(World):
-    """An environment behind the protocol of worlds."""
+    """A Gymnasium environment as a `World`."""
 
     def __init__(
         self,
@@ -85,15 +86,18 @@ class GymnasiumWorld(World):
         pilot: int | None = None,
     ) -> None:
         self._env, self._name, self._options, self.horizon = env, name, options, horizon
-        plain = type(env.unwrapped)
-        self._task: Task | None = TASKS.get((plain.__module__, plain.__name__)) if _is_plain(env) else None
-        action = _space(env.action_space, self._task.action if self._task else "action", "action")
-        state = self._task.state if self._task else _space(env.observation_space, "s", "observation")
-        unknown = sorted(set(bounds) - {*state.names, *action.names})
+        kind = type(env.unwrapped)
+        self._control: ClassicControl | None = (
+            CLASSIC_CONTROL.get((kind.__module__, kind.__name__)) if _is_plain(env) else None
+        )
+        control = self._control
+        action = _space(env.action_space, control.action if control else "action", "action")
+        state = control.state if control else _space(env.observation_space, "s", "observation")
+        variables = (*state.names, *action.names)
+        unknown = sorted(set(bounds) - set(variables))
         if unknown:
-            known = ", ".join((*state.names, *action.names))
-            raise ValueError(f"bounds names {', '.join(unknown)}, and there is {known}")
-        self.observation = self._task.observation if self._task else None
+            raise ValueError(f"bounds names {', '.join(unknown)}, and there is {', '.join(variables)}")
+        self.observation = control.observation if control else None
         self.state: Space = _with_bounds(state, bounds)
         self.action: Space = _with_bounds(action, bounds)
         if isinstance(self.action, Box):
@@ -113,12 +117,12 @@ class GymnasiumWorld(World):
 
     @property
     def generative(self) -> bool:
-        return self._task is not None
+        return self._control is not None
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        about = {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
-        return about if self.pilot_steps == 0 else {**about, "pilot": self.pilot_steps}
+        table = {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
+        return table if self.pilot_steps == 0 else {**table, "pilot": self.pilot_steps}
 
     def reset(self, rng: np.random.Generator) -> Any:
         observation, _ = self._env.reset(seed=int(rng.integers(2**31)))
@@ -128,20 +132,20 @@ class GymnasiumWorld(World):
         return self.reset(rng)
 
     def step(self, action: Any) -> tuple[Any, bool, bool]:
-        observation, _, terminated, truncated, _ = self._env.step(self._given(action))
+        observation, _, terminated, truncated, _ = self._env.step(self._as_given(action))
         return self._state(observation), bool(terminated), bool(truncated)
 
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        if self._task is None:
+        if self._control is None:
             raise NotImplementedError(
                 f"{self!r} cannot be put into a state: explore it online, with rf.Scout()"
             )
         env, following, ended = self._env.unwrapped, [], []
         if getattr(env, "_np_random", None) is None:
             env.reset(seed=int(rng.integers(2**31)))
-        for one, chosen in zip(state, action, strict=True):
-            self._task.put(env, one)
-            _, _, terminated, _, _ = env.step(self._given(chosen))
+        for now, chosen in zip(state, action, strict=True):
+            self._control.put(env, now)
+            _, _, terminated, _, _ = env.step(self._as_given(chosen))
             following.append(np.array(env.state, np.float64))
             ended.append(bool(terminated))
         return np.array(following).reshape(-1, self.state.size), np.array(ended, bool)
@@ -154,29 +158,29 @@ class GymnasiumWorld(World):
         else:
             try:
                 env = copy.deepcopy(self._env)
-            except Exception:  # a window, a socket, a rig: there is only one of it
+            except Exception:  # a window, a socket, a rig: there is only one
                 return None
         twin = copy.copy(self)
         twin._env = env
         return twin
 
-    def _given(self, action: Any) -> Any:
-        """An action of ours as the environment wants it."""
+    def _as_given(self, action: Any) -> Any:
+        """An action in the type and shape of the environment."""
         space = self._env.action_space
         if isinstance(self.action, Discrete):
             return int(action)
         return np.asarray(action, space.dtype).reshape(space.shape)
 
     def _state(self, observation: Any) -> Any:
-        """The state behind what was observed: the environment's own where its kind is known."""
-        if self._task is not None:
+        """The state at an observation: the environment's `state` in classic control, else the observation."""
+        if self._control is not None:
             return np.array(self._env.unwrapped.state, np.float64)
         if isinstance(self.state, Discrete):
             return np.int64(observation)
         return np.array(observation, np.float64).reshape(-1)
 
     def _measured(self, steps: int) -> Space:
-        """The state's space with infinite bounds replaced by what random actions met."""
+        """The state space, with infinite bounds replaced by those of the states that random actions reach."""
         if not isinstance(self.state, Box):
             return self.state
         rng = np.random.default_rng(0)
@@ -196,16 +200,16 @@ class GymnasiumWorld(World):
             raise ValueError(
                 f"{still} did not move in {steps} random steps: give its bounds= or leave it out"
             )
-        found = {
+        measured = {
             name: (float(middle[i] - half[i]), float(middle[i] + half[i]))
             for i, name in enumerate(self.state.names)
             if not (math.isfinite(self.state.low[i]) and math.isfinite(self.state.high[i]))
         }
-        return _with_bounds(self.state, found)
+        return _with_bounds(self.state, measured)
 
 
 def _is_plain(env: Any) -> bool:
-    """Whether only wrappers that change nothing lie round the environment."""
+    """Whether it is wrapped only in wrappers that change nothing of a step."""
     while env is not env.unwrapped:
         if type(env).__name__ not in TRANSPARENT:
             return False
@@ -233,7 +237,7 @@ def _finite(env: Any, horizon: int) -> FiniteWorld:
 
 
 def _space(space: Any, name: str, role: str) -> Space:
-    """Gymnasium's Box or Discrete as one of ours; nothing else can be learnt from."""
+    """The `Box` or `Discrete` of a Gymnasium space; other spaces are refused."""
     import gymnasium
 
     if isinstance(space, gymnasium.spaces.Discrete):
@@ -262,17 +266,17 @@ def _space(space: Any, name: str, role: str) -> Space:
 
 
 def _with_bounds(space: Space, bounds: Mapping[str, Any]) -> Space:
-    """`space` with the bounds of those of its variables replaced that are named."""
-    own = {name: ends for name, ends in bounds.items() if name in space.names}
-    if not own:
+    """`space` with the bounds of the named variables replaced."""
+    named = {name: ends for name, ends in bounds.items() if name in space.names}
+    if not named:
         return space
     if not isinstance(space, Box):
         raise ValueError(f"{space.name} has labels, and no bounds")
     for name, angle in zip(space.names, space.angles, strict=True):
-        if angle and name in own:
+        if angle and name in named:
             raise ValueError(f"{name} is an angle and goes all the way round: it takes no bounds")
     variables: dict[str, Any] = {
-        name: "angle" if angle else own.get(name, (low, high))
+        name: "angle" if angle else named.get(name, (low, high))
         for name, low, high, angle in zip(space.names, space.low, space.high, space.angles, strict=True)
     }
     return Box.of(**variables)

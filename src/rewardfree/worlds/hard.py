@@ -1,4 +1,4 @@
-"""Worlds where planning matters: a policy that looks at the reward alone loses on them.
+"""Worlds where planning matters: on them a policy that looks at the reward alone is poor.
 
 The paper's draws are nearly bandits: the next state hardly depends on the action, and argmax_a r(s,a) is
 close to optimal without any data.
@@ -10,12 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count, even_points, non_negative, positive
+from rewardfree.arrays import check_kind, count, even_points, non_negative, positive
 from rewardfree.kernels import Kernel, Matern, as_kernel
+from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.rkhs import check_size, smooth_draw
+
+#: The kernel of the paper's main experiments.
+MATERN = Matern(nu=1.5, lengthscale=0.1)
 
 
 def sharpened_law(
@@ -49,19 +54,21 @@ def sharpened_world(
     horizon: int = 10,
     coarse: int = 10,
     start: Any = None,
-) -> tuple[FiniteWorld, Any]:
+) -> Instance:
     """A draw of the paper with raised contrasts, P = softmax(sharpness f), and a reward (s,a) of one bump.
 
     `kernel` defaults to the paper's Matern 1.5, `ridge` to the one published with it; `width` is the bump's.
     """
-    kernel = Matern(nu=1.5, lengthscale=0.1) if kernel is None else as_kernel(kernel)
+    kernel = MATERN if kernel is None else as_kernel(kernel)
     ridge = PUBLISHED.ridge(kernel) if ridge is None else positive(ridge, "ridge")
     width, sizes = positive(width, "width"), {"states": states, "actions": actions, "coarse": coarse}
     law = sharpened_law(kernel, ridge, sharpness=sharpness, seed=seed, **sizes)
     s, a = np.linspace(0, 1, len(law))[:, None], np.linspace(0, 1, law.shape[1])[None, :]
     top = stream(seed, "reward").random(2)
     square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / width**2
-    return FiniteWorld(law, horizon, start), np.exp(-0.5 * square)
+    about = f"a draw of the paper's with raised contrasts, seed {seed}"
+    rewards = np.exp(-0.5 * square)[None]
+    return Instance("sharpened", about, FiniteWorld(law, horizon, start), rewards, Model(kernel, ridge))
 
 
 def corridor_world(
@@ -74,11 +81,11 @@ def corridor_world(
     actions: int = 100,
     horizon: int = 10,
     start: Any = 0,
-) -> tuple[FiniteWorld, Any]:
+) -> Instance:
     """A noisy corridor that drifts to the left, and a reward (s,a): a walk to the right end pays.
 
     An action a of [0,1] moves by stride (2a - 1) - drift, with Gaussian noise. The reward is one bump at the
-    right end and, to lead the short-sighted astray, a little for walking left (a = 0) near the left one.
+    right end and, against policies that look at it alone, a little for a walk left (a = 0) near the left end.
     """
     stride, noise = positive(stride, "stride"), positive(noise, "noise")
     drift, consolation = non_negative(drift, "drift"), non_negative(consolation, "consolation")
@@ -90,19 +97,21 @@ def corridor_world(
     law = noisy_law(s[:, None], s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0) - drift, noise)
     right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
     left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])
-    return FiniteWorld(law, horizon, start), np.maximum(right, left)
+    about = "a noisy corridor that drifts back; a little is paid for staying at the wrong end"
+    world, model = FiniteWorld(law, horizon, start), Model(MATERN, PUBLISHED.ridge(MATERN))
+    return Instance("corridor", about, world, np.maximum(right, left)[None], model)
 
 
 def noisy_law(states: Any, mean: Any, noise: float, room: Any = True) -> Any:
-    """P (...,s') for states (s',d) of [0,1]^d and a Gaussian round mean next states (...,d), cut to it.
+    """P (...,s') for states (s',d) of [0,1]^d and a Gaussian around mean next states (...,d), clipped to it.
 
     Only states of a room (...,s') bool are reached.
     """
     square = ((states - np.clip(mean, 0.0, 1.0)[..., None, :]) ** 2).sum(axis=-1)
     square = np.where(room, square, np.inf)
-    # Subtracting the least keeps a row from vanishing when the noise is far below the spacing of states.
+    # Without the least subtracted, a row would vanish when the noise is far below the spacing of states.
     square -= square.min(axis=-1, keepdims=True)
-    with np.errstate(over="ignore"):  # infinity is as good as any large number here
+    with np.errstate(over="ignore"):  # exp(-inf) is the 0 of any other large number
         law = np.exp(-0.5 * square / noise / noise)
     law /= law.sum(axis=-1, keepdims=True)
     return law
@@ -129,9 +138,8 @@ def tide_world(
     s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
     moved = s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0)
     tide = drift * np.cos(2.0 * np.pi * np.arange(horizon) / horizon)
-    return FiniteWorld(
-        np.stack([noisy_law(s[:, None], moved + each, noise) for each in tide]), horizon, start
-    )
+    laws = np.stack([noisy_law(s[:, None], moved + current, noise) for current in tide])
+    return FiniteWorld(laws, horizon, start)
 
 
 def portal_world(
@@ -182,8 +190,8 @@ def rooms_world(
 ) -> FiniteWorld:
     """Two rooms of a square with a wall at x = 0.5 and a door in its middle. A narrower door is harder.
 
-    States are side x side places, actions moves x moves steps of up to `stride` either way; who would walk
-    through the wall stays where he is. `start` defaults to the corner (0, 0).
+    States are side x side places, actions moves x moves steps of up to `stride` either way; a step
+    into the wall does not move. `start` defaults to the corner (0, 0).
     """
     door, stride, noise = positive(door, "door"), positive(stride, "stride"), positive(noise, "noise")
     side, moves = count(side, "side", at_least=3), count(moves, "moves", at_least=2)
@@ -196,7 +204,7 @@ def rooms_world(
     at_wall = before[..., 1] + (0.5 - before[..., 0]) / run * (after[..., 1] - before[..., 1])
     stopped = crosses & (np.abs(at_wall - 0.5) > 0.5 * door)
     right = np.where(stopped, before[..., 0], after[..., 0]) >= 0.5
-    # Noise does not carry anybody through the wall either.
+    # Noise does not cross the wall either.
     room = right[..., None] == (places[:, 0] >= 0.5)
     law = noisy_law(places, np.where(stopped[..., None], before, after), noise, room)
     start = 0 if start is None else start
@@ -230,7 +238,30 @@ def bumps(
     return np.exp(-0.5 * square / width**2).reshape(number, *grid.shape)
 
 
+def bump_world(
+    world: FiniteWorld,
+    *,
+    width: float = 0.1,
+    low: Any = 0.0,
+    high: Any = 1.0,
+    only_states: bool = False,
+    seed: int = 0,
+) -> Instance:
+    """A world that comes without a reward, and one reward of `bumps`."""
+    check_world(world)
+    rewards = bumps(world, 1, width=width, low=low, high=high, only_states=only_states, seed=seed)
+    return Instance("bump", f"a reward of one bump, seed {seed}", world, rewards)
+
+
+def as_instance(made: Any) -> Instance:
+    """What a sweep plays: an instance as it is; a world that comes alone, with the reward of `bump_world`."""
+    if isinstance(made, Instance):
+        return made
+    check_kind(made, FiniteWorld, "a world of a sweep", "an rf.Instance or an rf.FiniteWorld")
+    return bump_world(made)
+
+
 def _within(states: Any, mean: Any, noise: float, room: Any) -> Any:
-    """A noisy law (...,s') round mean next states (...) that stays in a room (s',) bool."""
+    """A noisy law (...,s') around mean next states (...) that stays in a room (s',) bool."""
     low, high = states[room].min(), states[room].max()
     return noisy_law(states[:, None], np.clip(mean, low, high)[..., None], noise, room)

@@ -1,4 +1,4 @@
-"""A finite world, asked as one of any states: its states are labels at their coordinates."""
+"""A finite world behind the interface of `World`: its states are labels with coordinates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewardfree.worlds.world import World
 
 
 class LabelledWorld(World):
-    """A `FiniteWorld` behind the protocol of worlds; states and actions are labels."""
+    """A `FiniteWorld` as a `World` whose states and actions are labels."""
 
     def __init__(self, world: FiniteWorld) -> None:
         self.finite, self.horizon = world, world.horizon

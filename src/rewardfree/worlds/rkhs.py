@@ -11,19 +11,21 @@ from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from rewardfree.arrays import count, positive
 from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.instance import Instance
 
 #: Added to the diagonal of a prior covariance that is singular to rounding, times its largest entry. A draw
 #: by Cholesky, unlike one by eigenvectors, is then the same on every machine: equal eigenvalues leave
 #: their eigenvectors open. Kernels far smoother than the paper's keep fewer digits: P moves by 1e-7 for a
 #: squared exponential of lengthscale 1 if the last digits of the factorisation do.
 DRAW_JITTER = 1e-10
-#: Blocks of kernel values stay in the cache; larger ones were measured four times slower.
+#: Blocks of kernel values fit into the cache; larger blocks were measured to be four times slower.
 BLOCK_BYTES = 2**20
-#: A law larger than this was hardly meant; it is refused before the machine is brought to its knees.
+#: A larger array is taken for a mistake and refused before it is allocated.
 MOST_BYTES = 8 * 2**30
 
 
@@ -38,8 +40,8 @@ def rkhs_world(
     horizon: int = 10,
     coarse: int = 10,
     start: Any = None,
-) -> tuple[FiniteWorld, Any]:
-    """A world and a reward (s,a) in [0,1] as the paper draws them.
+) -> Instance:
+    """A world and a reward (s,a) in [0,1] as the paper draws them; the learner's kernel is the same one.
 
     Gaussian-process draws with this kernel on coarse grids of z = (s,a) and (s,a,s') are smoothed by kernel
     ridge regression onto the fine grids, made non-negative (`preset`: by one minimum for all of P, or by one
@@ -60,15 +62,16 @@ def rkhs_world(
     law /= law.sum(axis=-1, keepdims=True)
     reward = smooth_draw(kernel, ridge, (states, actions), coarse, stream(seed, "reward"))
     reward = (reward - reward.min()) / (reward.max() - reward.min())
-    return FiniteWorld(law, horizon, start), reward
+    about = f"a draw of the paper's, seed {seed}"
+    return Instance("rkhs", about, FiniteWorld(law, horizon, start), reward[None], Model(kernel, ridge))
 
 
 def check_size(shape: tuple[int, ...]) -> None:
     """Refuse an array that would not fit, before it is made."""
-    wanted = 8 * math.prod(shape)
-    if wanted > MOST_BYTES:
+    size = 8 * math.prod(shape)
+    if size > MOST_BYTES:
         raise MemoryError(
-            f"an array of {' x '.join(map(str, shape))} numbers takes {wanted / 2**30:.0f} GiB, "
+            f"an array of {' x '.join(map(str, shape))} numbers takes {size / 2**30:.0f} GiB, "
             f"more than {MOST_BYTES / 2**30:.0f}: use fewer states, actions or coarse points"
         )
 
@@ -94,7 +97,7 @@ def _on_fine_grid(kernel: Kernel, nodes: Any, weights: Any, shape: tuple[int, ..
     """sum_i weights_i k(x, node_i) at every x of the fine grid, (shape).
 
     Both grids are symmetric, so where the kernel is as well, the value at a mirrored x is the value at x for
-    mirrored weights: kernel values at one corner, an eighth in three dimensions, give all of it.
+    mirrored weights: kernel values at one corner, an eighth in three dimensions, give all values.
     """
     axes = tuple(range(len(shape)))
     corner = tuple((n + 1) // 2 for n in shape) if kernel.mirrored else shape

@@ -1,4 +1,4 @@
-"""A model with a kernel and a ridge for one data set, and the scaling of the features that they belong to."""
+"""A model with kernel and ridge for one data set, and the scaling of the features that belongs to them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rewardfree.worlds.spaces import Box, Spaces
 
 @dataclass(frozen=True, eq=False)
 class ScaledModel:
-    """A model whose kernel is known, for features that are scaled like this."""
+    """A model with a fixed kernel, and the scaling of the features that this kernel sees."""
 
     model: Model
     scaling: Scaling
 
     @classmethod
     def of_bounds(cls, spaces: Spaces, model: Model, open_ends: bool = False) -> ScaledModel:
-        """A kernel that a user fixed, which sees every variable on [0, 1]: see `Scaling.of_bounds`."""
+        """A model whose kernel a user fixed; it sees every variable on [0, 1]: see `Scaling.of_bounds`."""
         return cls(model, Scaling.of_bounds(spaces, open_ends))
 
     @classmethod
@@ -34,7 +34,7 @@ class ScaledModel:
         next_state: Any,
         open_ends: bool = False,
     ) -> ScaledModel:
-        """Of an automatic model, kernel and ridge for these transitions, on standardised features."""
+        """An automatic model gets kernel and ridge from these transitions, on standardised features."""
         if not model.automatic:
             return cls.of_bounds(spaces, model, open_ends)
         features = spaces.features(state, action)
@@ -48,9 +48,9 @@ class ScaledModel:
 
 
 def change_targets(spaces: Spaces, state: Any, next_state: Any) -> tuple[Any, Any, Any]:
-    """What a regression of the dynamics learns, (n,c), with the middle and unit that were taken out.
+    """The targets (n,c) of a regression of the dynamics, standardised, with their mean and unit.
 
-    The state change of real variables; of labels, the features of the next one.
+    Targets are the change of real variables; of labels, the features of the next label.
     """
     if isinstance(spaces.state, Box):
         change = spaces.state.change(state, next_state)

@@ -1,4 +1,4 @@
-"""How features are scaled before a kernel sees them; it travels with the data."""
+"""How features are scaled before a kernel sees them; the scaling is stored with the data."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Scaling:
     def of_bounds(cls, spaces: Spaces, open_ends: bool = False) -> Scaling:
         """Every variable on [0, 1] by its bounds, also cos and sin; coordinates of labels as they are.
 
-        For kernels that a user fixed: their lengthscales must not change their meaning as data grow. Of
-        variables without bounds they would have none; with `open_ends` these too are left as they are.
+        For kernels that a user fixed: a lengthscale must mean the same while data grow. A variable without
+        bounds is refused; with `open_ends` it is left as it is.
         """
         parts = [_unit(spaces.state, open_ends), _unit(spaces.action, open_ends)]
-        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return cls(*(np.concatenate(ends) for ends in zip(*parts, strict=True)))
 
     def __call__(self, features: Any) -> Any:
         return (features - self.centre) / self.scale
@@ -41,7 +41,7 @@ class Scaling:
 def feature_bounds(spaces: Spaces) -> tuple[Any, Any]:
     """The lowest and the highest value that each feature can have before scaling, (f,)."""
     parts = [_ends(spaces.state, "a partition of space"), _ends(spaces.action, "a partition of space")]
-    low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
+    low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
     return low, high
 
 
@@ -55,7 +55,7 @@ def _unit(space: Space, open_ends: bool) -> tuple[Any, Any]:
 
 
 def _ends(space: Space, what: str | None) -> tuple[Any, Any]:
-    """The ends of every feature; `what` needs bounds, if anything does."""
+    """The ends of every feature; `what` names who needs finite bounds, None if nobody does."""
     if not isinstance(space, Box):
         places = space.features(np.arange(space.n))
         return places.min(axis=0), places.max(axis=0)

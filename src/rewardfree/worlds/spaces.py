@@ -15,9 +15,9 @@ from rewardfree.registry import registered
 
 #: Declares a variable that wraps around: 3.1 and -3.1 radians are neighbours.
 ANGLE = "angle"
-#: A grid of actions may have so many points.
+#: The most points that a grid of actions may have.
 MOST_CANDIDATES = 1024
-#: What formulas and tables of data call something else.
+#: Names that formulas and tables of data use for something else.
 RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
 
@@ -129,14 +129,14 @@ class Box:
     def need_bounds(self, what: str) -> None:
         """Refuse infinite bounds where something needs them."""
         if not self.bounded:
-            open_ = [
+            unbounded = [
                 name
                 for name, low, high in zip(self.names, self.low, self.high, strict=True)
                 if not (math.isfinite(low) and math.isfinite(high))
             ]
             raise ValueError(
-                f"{what} needs bounds, and {', '.join(open_)} has none: give "
-                f"bounds={{{open_[0]!r}: (low, high)}} or pilot=500, which measures them by random steps"
+                f"{what} needs bounds, and {', '.join(unbounded)} has none: give "
+                f"bounds={{{unbounded[0]!r}: (low, high)}} or pilot=500, which measures them by random steps"
             )
 
 
@@ -154,7 +154,7 @@ class Discrete:
         check_name(self.name)
         if self.coordinates is None:
             return
-        places = tuple(tuple(float(each) for each in np.atleast_1d(place)) for place in self.coordinates)
+        places = tuple(tuple(map(float, np.atleast_1d(place))) for place in self.coordinates)
         object.__setattr__(self, "coordinates", places)
         if len({len(place) for place in places}) > 1 or not np.isfinite(np.concatenate(places)).all():
             raise ValueError(
@@ -180,14 +180,15 @@ class Discrete:
     def checked(self, values: Any, name: str) -> Any:
         """`values` as labels (n,) int64."""
         array = np.asarray(values)
-        whole = array.astype(np.int64) if array.dtype.kind in "iufb" and np.isfinite(array).all() else None
-        if whole is None or array.ndim != 1 or (whole != array).any():
+        finite = array.dtype.kind in "iufb" and np.isfinite(array).all()
+        labels = array.astype(np.int64) if finite else None
+        if labels is None or array.ndim != 1 or (labels != array).any():
             raise ValueError(
                 f"{name} must be whole numbers of shape (n,), got {array.dtype} of shape {array.shape}"
             )
-        if whole.size and (whole.min() < 0 or whole.max() >= self.n):
-            raise ValueError(f"{name} must lie in 0..{self.n - 1}, got {whole.min()}..{whole.max()}")
-        return whole
+        if labels.size and (labels.min() < 0 or labels.max() >= self.n):
+            raise ValueError(f"{name} must lie in 0..{self.n - 1}, got {labels.min()}..{labels.max()}")
+        return labels
 
     def features(self, values: Any) -> Any:
         """What a kernel sees of labels (n,): (n,f)."""
@@ -217,7 +218,7 @@ Space: TypeAlias = Box | Discrete
 @registered
 @dataclass(frozen=True)
 class Spaces:
-    """What states and actions of a world are."""
+    """The state space and the action space of a world."""
 
     state: Space
     action: Space
@@ -243,16 +244,16 @@ class Spaces:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a formula may call: state and action variables, and next_... for those of the next state."""
+        """What a formula may use: state and action variables, and next_... for those of the next state."""
         return (*self.state.names, *self.action.names, *(f"next_{name}" for name in self.state.names))
 
     def variables(self, state: Any, action: Any, following: Any = None) -> dict[str, Any]:
-        """The columns (n,) by these names; without next states, not theirs."""
-        found = {**self.state.variables(state), **self.action.variables(action)}
+        """The columns (n,) by these names; next_... only where next states are given."""
+        columns = {**self.state.variables(state), **self.action.variables(action)}
         if following is not None:
             after = self.state.variables(following)
-            found.update((f"next_{name}", column) for name, column in after.items())
-        return found
+            columns.update((f"next_{name}", column) for name, column in after.items())
+        return columns
 
     def every_pair(self, states: Any, actions: Any) -> tuple[Any, Any]:
         """Every action at every state, action by action: states and actions (a*n)."""
@@ -269,7 +270,7 @@ def check_name(name: Any) -> None:
 def wrap(values: Any) -> Any:
     """Angles in [-pi, pi)."""
     turned = np.mod(np.asarray(values) + math.pi, 2.0 * math.pi) - math.pi
-    return np.where(turned >= math.pi, -math.pi, turned)  # a rounding of mod may end at the other end
+    return np.where(turned >= math.pi, -math.pi, turned)  # mod may round up to 2 pi
 
 
 def _bounds(name: str, bounds: Any) -> tuple[float, float]:
@@ -278,7 +279,7 @@ def _bounds(name: str, bounds: Any) -> tuple[float, float]:
     try:
         if isinstance(bounds, str):
             raise TypeError
-        low, high = (float(each) for each in bounds)
+        low, high = map(float, bounds)
     except (TypeError, ValueError):
         raise ValueError(f'{name} must be "angle", (low, high) or None, got {bounds!r}') from None
     return low, high

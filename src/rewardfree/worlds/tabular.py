@@ -1,4 +1,4 @@
-"""Small worlds without any geometry: what tabular methods are compared on."""
+"""Small worlds whose states are not places, on which tabular methods are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def garnet_world(
 ) -> FiniteWorld:
     """A random world in which every (s,a) leads to `branching` states, with weights uniform on the simplex.
 
-    It starts in state 0 (Archibald et al. 1995, as used since in reinforcement learning).
+    It starts in state 0 (Archibald et al. 1995).
     """
     S, A = count(states, "states", at_least=2), count(actions, "actions")
     branching = count(branching, "branching")
@@ -29,10 +29,10 @@ def garnet_world(
 
 
 def riverswim_world(*, states: int = 6, horizon: int = 10) -> FiniteWorld:
-    """A chain with a current (Strehl and Littman 2008): action 0 drifts one state back for sure.
+    """A chain with a current (Strehl and Littman 2008): action 0 always drifts one state back.
 
-    Action 1 swims: one state on with 0.35, back with 0.05, else it stays; from the first state on with 0.6,
-    from the last back with 0.4. It starts at the first: uniform exploration hardly sees the other end.
+    Action 1 swims: one state on with probability 0.35, back with 0.05, else it stays; from the first state on
+    with 0.6, from the last back with 0.4. It starts at the first; uniform exploration rarely sees the last.
     """
     S = count(states, "states", at_least=2)
     law = np.zeros((S, 2, S))

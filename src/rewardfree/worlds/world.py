@@ -15,7 +15,7 @@ from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
 
 class World(ABC):
-    """A system to explore. It never speaks of a reward.
+    """A system to explore. It has no reward.
 
     Declare `state`, `action` (a `Box` or `Discrete`) and `horizon`, the steps of an episode. A simulator
     gives `start(rng)` and `sample(state, action, h, rng)`, from which the rest follows; a system that can
@@ -25,7 +25,7 @@ class World(ABC):
     state: Space
     action: Space
     horizon: int
-    observation: Observation | None = None  # how it is observed; None: as its state
+    observation: Observation | None = None  # how it is observed; None: its state is seen
 
     def start(self, rng: np.random.Generator) -> Any:
         """A first state (d,)."""
@@ -34,7 +34,7 @@ class World(ABC):
         )
 
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
-        """Next states (n,d) of states (n,d) and actions (n,a), labels (n,); and which end, (n,)."""
+        """Next states (n,d) of states (n,d) and actions (n,a), or labels (n,); and which end, (n,) bool."""
         raise NotImplementedError(f"{type(self).__name__} cannot be put into a state: it has no sample")
 
     @property
@@ -48,15 +48,16 @@ class World(ABC):
         return self._now
 
     def step(self, action: Any) -> tuple[Any, bool, bool]:
-        """The next state (d,), whether the system ended there, and whether the episode was cut otherwise."""
-        now, tried = np.array(self._now)[None], np.array(action)[None]  # copies: it may work in place
-        following, terminated = self.sample(now, tried, self._h, self._rng)
+        """The next state (d,), whether the system ended there, and whether the episode was cut instead."""
+        # Copies: a simulator may work in place.
+        now, chosen = np.array(self._now)[None], np.array(action)[None]
+        following, terminated = self.sample(now, chosen, self._h, self._rng)
         self._now, self._h = np.asarray(following)[0], self._h + 1
         return self._now, bool(np.asarray(terminated)[0]), False
 
     @property
     def spaces(self) -> Spaces:
-        """What its states and actions are."""
+        """Its state space and its action space."""
         return Spaces(self.state, self.action)
 
     def features(self, state: Any, action: Any) -> Any:
@@ -64,11 +65,11 @@ class World(ABC):
         return self.spaces.features(state, action)
 
     def observe(self, state: Any) -> Any:
-        """What a sensor shows of states (n,d)."""
+        """What is observed in states (n,d)."""
         return state if self.observation is None else self.observation.of(self.state, state)
 
     def copy(self) -> World | None:
-        """Another one to play beside it, or None if there is only one."""
+        """A second one to play at the same time, or None where there can be only one."""
         return None
 
     @property
@@ -93,7 +94,7 @@ class Observation:
         return np.stack(columns, axis=1).astype(self.dtype)
 
     def state(self, space: Space, observation: Any) -> Any:
-        """The states (n,d) that were observed as (n,o), as far as they can be known."""
+        """The states (n,d) of observations (n,o); an angle in [-pi, pi]."""
         assert isinstance(space, Box)
         seen = np.asarray(observation, np.float64)
         if seen.ndim != 2 or seen.shape[1] != len(self.columns):
@@ -116,8 +117,8 @@ def check_declared(world: Any) -> None:
                 f"got {getattr(world, name, None)!r}"
             )
     count(getattr(world, "horizon", None), "a world's horizon, the steps of an episode,")
-    own = type(world)
-    simulates = own.start is not World.start and own.sample is not World.sample
-    if not simulates and (own.reset is World.reset or own.step is World.step):
-        raise ValueError(f"{own.__name__} must give start and sample, or reset and step")
+    kind = type(world)
+    simulates = kind.start is not World.start and kind.sample is not World.sample
+    if not simulates and (kind.reset is World.reset or kind.step is World.step):
+        raise ValueError(f"{kind.__name__} must give start and sample, or reset and step")
     _ = world.spaces  # whose names must differ
