@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import rewardfree as rf
 from reference_mesh import CLIMB, QUADRATIC, Cliff, H, Linear, Stairs, X, cliff_plan, explored, linear_plan
@@ -265,6 +266,19 @@ def test_a_finite_plan_comes_back_exactly(tmp_path):
     np.savez(tmp_path / "plan.npz", **{**arrays, "actions": arrays["actions"][:-1]})
     with pytest.raises(ValueError, match="its actions have shape"):
         rf.load_plan(tmp_path / "plan.npz")
+
+
+def test_a_finite_plan_needs_no_kernel_to_act(tmp_path):
+    """No file can hold a kernel of another library, and a table of actions needs none."""
+    model = rf.Model(RBF(0.3), ridge=0.1)
+    plan = rf.plan(rf.explore(small_world(), model, rf.Uniform(), episodes=9), "0.1*s")
+    plan.save(tmp_path / "plan.npz")
+    again = rf.load_plan(tmp_path / "plan.npz")
+    np.testing.assert_array_equal(again.actions, plan.actions)
+    assert again.model is None and again.transitions == plan.transitions
+    data = rf.explore(LabelledWorld(small_world()), model, rf.Uniform(), episodes=9)
+    with pytest.raises(ValueError, match="cannot be written to a file"):  # a plan on real states needs it
+        rf.plan(data, "0.1*s").save(tmp_path / "plan.npz")
 
 
 def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch):
