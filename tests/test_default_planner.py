@@ -9,15 +9,11 @@ from reference_runs import small_world
 from rewardfree.planning import PlanRequest
 from rewardfree.worlds import LabelledWorld
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
 POOLED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
 RANGE = rf.Mean(clip="range")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
 
 
 def chosen(data, model=None):

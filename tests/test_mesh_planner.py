@@ -20,11 +20,7 @@ from rewardfree.planning.mesh import planner as mesh_planner
 from rewardfree.planning.mesh.preparation import Preparation
 from rewardfree.planning.mesh.search import better
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_a_second_reward_asks_for_no_prediction(monkeypatch):

@@ -28,11 +28,7 @@ from reference_mesh import (
 from rewardfree import DynamicsPlanner
 from rewardfree.planning.mesh.planner import _starts
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --- a linear world with a quadratic reward ---

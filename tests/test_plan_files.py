@@ -16,11 +16,7 @@ from rewardfree.planning.mesh.tabulated import TabulatedPlan
 from rewardfree.planning.plan_files import FILE_VERSION
 from rewardfree.worlds import LabelledWorld
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(params=["seen ends", "formula", "noisy", "no horizon", "clock", "angles", "settled", "deep"])

@@ -17,6 +17,8 @@ from rewardfree.worlds import LabelledWorld
 from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.scaling import Scaling
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
 POOLED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
 MODELS = {"per step": PER_STEP, "pooled": POOLED}
@@ -27,12 +29,6 @@ ALL_MODELS = {
 PLANNERS = [rf.Mean(), rf.Optimistic(0.4), rf.Pessimistic(0.4), rf.Pessimistic(40.0)]
 RANGE = rf.Mean(clip="range")
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
 
 
 def as_experience(data, world):

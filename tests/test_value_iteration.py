@@ -29,11 +29,7 @@ from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.planner import _starts
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_values_that_have_settled_drift_by_what_a_step_adds():

@@ -1,56 +1,31 @@
-"""Exploration of continuous worlds: repeatable, resumable, stoppable at any step, and by the textbook."""
+"""Exploration of real states: repeatable, resumable, and stoppable at any step."""
 
 import os
 import signal
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
-import reference
 import rewardfree as rf
-from reference_runs import pick, small_world
-from rewardfree.data.samples import COLUMNS
-from rewardfree.strategies import queries
+from reference_runs import small_world
+from reference_slide import (
+    AUTO,
+    BOX,
+    FIXED,
+    MODELS,
+    ONLINE,
+    PER_STEP,
+    SOBOL,
+    STRATEGIES,
+    Slide,
+    assert_same,
+    pendulum,
+    world_named,
+)
 from rewardfree.strategies.current import PILOT, next_refit, refitted_at
-from rewardfree.streams import stream
 from rewardfree.worlds import LabelledWorld, scaled_model
 
-AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-FIXED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
-PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
-MODELS = {"automatic": AUTO, "fixed": FIXED, "per step": PER_STEP}
-SOBOL, BOX = rf.Generative(candidates="sobol"), rf.Generative(candidates="box")
-ONLINE = [rf.Uniform(), rf.GreedyMaxVariance(), rf.Qiu(0.5), rf.Online(0.5), rf.Online(0.5, fresh=True)]
-STRATEGIES = [*ONLINE, rf.Scout(), rf.Generative(), SOBOL, BOX]
-
-
-class Slide(rf.World):
-    """A puck that is pushed along a noisy line, and falls off at its right end."""
-
-    state = rf.Box.of(x=(-2.0, 2.0), v=(-1.0, 1.0))
-    action = rf.Box.of(push=(-1.0, 1.0))
-    horizon = 6
-    edge = 0.1
-
-    def __init__(self):
-        self.calls = 0
-
-    def start(self, rng):
-        return np.array([rng.uniform(-0.5, 0.0), 0.0])
-
-    def sample(self, state, action, h, rng):
-        self.calls += 1
-        self.happen()
-        v = np.clip(
-            0.9 * state[:, 1] + 0.4 * action[:, 0] + 0.05 * rng.standard_normal(len(state)), -1.0, 1.0
-        )
-        x = np.clip(state[:, 0] + 0.5 * v, -2.0, 2.0)
-        return np.stack([x, v], axis=1), x > self.edge
-
-    def happen(self):
-        """Something may, at a call."""
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Stopped(Slide):
@@ -77,29 +52,6 @@ def break_down():
     raise OSError("the motor is off")
 
 
-def pendulum(horizon=6, **options):
-    return rf.from_gymnasium("Pendulum-v1", horizon=horizon, **options)
-
-
-def cart():
-    return rf.from_gymnasium("CartPole-v1", horizon=15, bounds={"v": (-3.0, 3.0), "omega": (-4.0, 4.0)})
-
-
-def label(world):
-    return {"pendulum": pendulum, "cart": cart, "slide": Slide}[world]()
-
-
-def assert_same(data, expected, rows=None):
-    for name in COLUMNS:
-        np.testing.assert_array_equal(getattr(data, name), getattr(expected, name)[:rows], err_msg=name)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
-
-
 # --- the same again, and resumed ---
 
 
@@ -111,15 +63,15 @@ def test_a_run_repeats_and_goes_on_from_wherever_it_stopped(world, strategy, mod
     if model == "per step" and strategy in (rf.Scout(), rf.Generative()):
         pytest.skip("Scout needs a pooled model; Generative() in that case is tested below")
     own, size = MODELS[model], 120
-    whole = rf.explore(label(world), own, strategy, steps=size, seed=4)
+    whole = rf.explore(world_named(world), own, strategy, steps=size, seed=4)
     assert len(whole) == size
     assert whole.stopped_by == "steps"
-    part = rf.explore(label(world), own, strategy, steps=103, seed=4)
+    part = rf.explore(world_named(world), own, strategy, steps=103, seed=4)
     assert_same(part, whole, 103)
     part.save(tmp_path / "part.npz")
     cuts = (37, PILOT) if own.automatic else (37,)
     for stopped in (rf.load(tmp_path / "part.npz"), *(whole.first(steps=cut) for cut in cuts)):
-        again = rf.explore(label(world), own, strategy, steps=size, seed=4, resume=stopped)
+        again = rf.explore(world_named(world), own, strategy, steps=size, seed=4, resume=stopped)
         assert_same(again, whole)
         np.testing.assert_array_equal(again.starts, whole.starts)
         assert again.stopped_by == "steps"
@@ -446,402 +398,3 @@ def test_a_fixed_kernel_without_bounds_is_refused_before_anything_is_played():
     with pytest.raises(ValueError, match="a kernel that is fixed needs bounds, and x has none"):
         rf.explore(world, FIXED, rf.Uniform(), steps=30)
     assert world.calls == 0
-
-
-# --- what the strategies choose ---
-
-
-@pytest.mark.parametrize("fresh", [False, True])
-@pytest.mark.parametrize("world", ["pendulum", "cart", "slide"])
-def test_online_keeps_the_last_step_of_each_episode_and_no_other(world, fresh):
-    data = rf.explore(label(world), FIXED, rf.Online(0.5, fresh=fresh), episodes=40)
-    last = np.append(data.episode[1:] != data.episode[:-1], True)
-    np.testing.assert_array_equal(data.kept, last)
-    H = data.horizon
-    wanted = np.arange(40) % H  # the step that each episode is for
-    reached = data.h[last]
-    assert (reached <= wanted).all()
-    np.testing.assert_array_equal(reached < wanted, data.terminated[last] & (reached < wanted))
-    assert world != "slide" or (reached < wanted).any()  # some ended earlier
-
-
-class _Textbook:
-    """Q of the next episode on a finite world by plain loops, from the samples (h, z, s') known by then."""
-
-    def __init__(self, world, model, samples):
-        self.world, self.model, self.samples, self.H = world, model, samples, world.horizon
-
-    def posterior(self, h, value):
-        rows = [(z, s) for step, z, s in self.samples if self.model.pooled or step == h]
-        Z, kernel, ridge = self.world.grid.points, self.model.kernel, self.model.ridge
-        if not rows:
-            return np.zeros(len(Z)), np.sqrt(kernel.diag(Z)), 0
-        seen, y = Z[[z for z, _ in rows]], value[[s for _, s in rows]]
-        variance = np.maximum(reference.variance(kernel, seen, ridge, Z), 0.0)
-        return reference.mean(kernel, seen, ridge, y, Z), np.sqrt(variance), len(rows)
-
-    def q(self, target, bonus, empty):
-        value, found = np.zeros(len(self.world.states)), {}
-        for h in reversed(range(target + 1)):
-            mean, sigma, n = self.posterior(h, value)
-            q = np.clip(mean + bonus(sigma), 0.0, self.H) if n or empty == "prior" else 0.0 * sigma
-            found[h] = q.reshape(self.world.grid.shape)
-            value = found[h].max(axis=1)
-        return found
-
-
-@pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        rf.Online(0.6),
-        rf.Online(0.6, fresh=True),
-        rf.Online(0.6, empty="prior"),
-        rf.Qiu(0.6),
-        rf.Qiu(9.0, empty="prior"),
-        rf.GreedyMaxVariance(),
-        rf.GreedyMaxVariance(empty="prior"),
-    ],
-    ids=repr,
-)
-def test_actions_are_the_textbooks(strategy, pooled):
-    world = small_world(irregular=True, start=None)
-    model = rf.Model(rf.Matern(1.5, 0.4), ridge=0.1, pooled=pooled)
-    data, H = rf.explore(LabelledWorld(world), model, strategy, episodes=16), world.horizon
-    samples, known, before = [], [], None
-    for i in range(len(data)):
-        episode, h, state = int(data.episode[i]), int(data.h[i]), int(data.state[i])
-        if episode != before:  # what is known when an episode, or a round of episodes, begins
-            if not isinstance(strategy, rf.Online) or strategy.fresh or episode % H == 0:
-                known = list(samples)
-            before = episode
-        if isinstance(strategy, rf.GreedyMaxVariance):
-            _, sigma, n = _Textbook(world, model, samples).posterior(h, np.zeros(len(world.states)))
-            at = sigma.reshape(world.grid.shape)[state]
-            expected = pick(list(at)) if n or strategy.empty == "prior" else 0
-        else:
-            book, beta = _Textbook(world, model, known), strategy.beta
-            if isinstance(strategy, rf.Qiu):
-                target, bonus = H - 1, lambda s, beta=beta: np.minimum(beta * s, H) * (1.0 + 1.0 / H)
-            else:
-                target, bonus = episode % H, lambda s, beta=beta: beta * s
-            expected = pick(list(book.q(target, bonus, strategy.empty)[h][state]))
-        assert data.action[i] == expected, f"step {i}"
-        if data.kept[i]:
-            samples.append((h, state * world.grid.shape[1] + int(data.action[i]), int(data.next_state[i])))
-
-
-def test_queries_on_a_finite_world_are_those_of_the_finite_strategy():
-    world = small_world()  # a regular grid, with ties
-    data = rf.explore(LabelledWorld(world), PER_STEP, rf.Generative(), samples_per_step=12)
-    finite = rf.explore(world, PER_STEP, rf.Generative(), samples_per_step=12)
-    for name in ("episode", "h", "state", "action", "terminated", "kept"):
-        np.testing.assert_array_equal(getattr(data, name), getattr(finite, name), err_msg=name)
-    plan = rf.query_plan(PER_STEP, world.grid.points, 12)
-    np.testing.assert_array_equal(data.state * 5 + data.action, np.repeat(plan, world.horizon))
-
-
-def test_queries_of_a_pooled_model_on_a_finite_world_are_the_query_plan():
-    world = small_world()
-    data = rf.explore(LabelledWorld(world), FIXED, rf.Generative(), transitions=70)  # more than one batch
-    np.testing.assert_array_equal(data.state * 5 + data.action, rf.query_plan(FIXED, world.grid.points, 70))
-    finite = rf.explore(world, FIXED, rf.Generative(), transitions=70)
-    np.testing.assert_array_equal(data.state * 5 + data.action, finite.points(slice(None)))
-
-
-@pytest.mark.parametrize("model", [FIXED, PER_STEP], ids=["pooled", "per step"])
-@pytest.mark.parametrize("strategy", [SOBOL, BOX], ids=repr)
-def test_queries_lie_in_the_bounds_and_are_far_apart(strategy, model):
-    data = rf.explore(pendulum(), model, strategy, steps=60)
-    assert (data.episode == -1).all()
-    assert data.kept.all()
-    assert (np.abs(data.state[:, 0]) <= np.pi).all()
-    assert (np.abs(data.state[:, 1]) <= 8.0).all()
-    assert (np.abs(data.action) <= 2.0).all()
-    own = slice(None) if model.pooled else data.h == 0
-    design, random = model.design(), model.design()
-    scaling = data.fitted.scaling
-    design.extend(scaling(data.spaces.features(data.state[own], data.action[own])))
-    rng = np.random.default_rng(0)
-    n = len(design)
-    state, action = rng.uniform((-np.pi, -8.0), (np.pi, 8.0), (n, 2)), rng.uniform(-2.0, 2.0, (n, 1))
-    random.extend(scaling(data.spaces.features(state, action)))
-    assert design.information_gain() > random.information_gain()
-    if not model.pooled:
-        for h in range(1, data.horizon):
-            np.testing.assert_array_equal(data.state[data.h == h], data.state[own])
-
-
-def test_queries_from_a_sobol_set_are_greedy_over_it():
-    data = rf.explore(pendulum(), FIXED, SOBOL, steps=30, seed=3)
-    states, actions = queries._candidates(_Asked(data), "sobol", 0)
-    points = data.fitted.scaling(data.spaces.features(states, actions))
-    chosen = rf.query_plan(FIXED, points, 30)
-    np.testing.assert_array_equal(data.state, states[chosen])
-    np.testing.assert_array_equal(data.action, actions[chosen])
-
-
-class _Asked:
-    """As much of a run as a set of candidates needs."""
-
-    def __init__(self, data):
-        self.spaces, self._seed = data.spaces, data.seed
-
-    def rng(self, *names):
-        return stream(self._seed, *names)
-
-
-def test_queries_of_labels_for_actions_are_labels():
-    data = rf.explore(cart(), FIXED, SOBOL, steps=40)
-    assert set(data.action) == {0, 1}
-    assert data.action.dtype == np.int64
-
-
-def test_reachable_queries_begin_with_a_pilot_and_then_belong_to_no_episode():
-    data = rf.explore(cart(), AUTO, rf.Generative(), steps=80)
-    assert (data.episode[:PILOT] >= 0).all()
-    assert (data.episode[PILOT:] == -1).all()
-    assert data.kept.all()
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_queries_and_scouts_reach_more_of_the_mountain_car_than_random_actions(seed):
-    def cells(strategy):
-        world = rf.from_gymnasium("MountainCar-v0", horizon=200)
-        data = rf.explore(world, AUTO, strategy, steps=400, seed=seed)
-        place = (data.next_state - [-1.2, -0.07]) / [1.8, 0.14]
-        return len(np.unique(np.clip((20 * place).astype(int), 0, 19), axis=0))
-
-    uniform = cells(rf.Uniform())
-    assert cells(rf.Generative()) > 1.5 * uniform
-    assert cells(rf.Scout()) > 1.2 * uniform
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-def test_no_reward_is_ever_read(strategy, monkeypatch):
-    class Poison:
-        def __getattribute__(self, name):
-            raise AssertionError(f"somebody looked at a reward: {name}")
-
-        def __float__(self):
-            raise AssertionError("somebody looked at a reward")
-
-        __add__ = __radd__ = __mul__ = __bool__ = __array__ = __float__
-
-    expected = rf.explore(pendulum(), FIXED, strategy, steps=60)
-    plain = PendulumEnv.step
-    monkeypatch.setattr(
-        PendulumEnv, "step", lambda self, u: (lambda o, r, *rest: (o, Poison(), *rest))(*plain(self, u))
-    )
-    assert_same(rf.explore(pendulum(disable_env_checker=True), FIXED, strategy, steps=60), expected)
-
-
-def test_episodes_are_whole_and_states_follow_each_other():
-    for strategy in (rf.Uniform(), rf.Scout(), rf.Qiu(0.5)):
-        data = rf.explore(Slide(), AUTO, strategy, steps=80)
-        for i in range(79):
-            if data.episode[i] == data.episode[i + 1]:
-                assert data.h[i + 1] == data.h[i] + 1
-                np.testing.assert_array_equal(data.next_state[i], data.state[i + 1])
-                assert not data.terminated[i]
-            else:
-                assert data.episode[i + 1] == data.episode[i] + 1
-                assert data.terminated[i] or data.h[i] == Slide.horizon - 1
-        np.testing.assert_array_equal(data.terminated, data.next_state[:, 0] > Slide.edge)
-        np.testing.assert_array_equal(data.starts, data.state[data.h == 0])
-
-
-def test_transitions_of_gymnasium_are_gymnasiums_own():
-    data = rf.explore(pendulum(), FIXED, rf.Uniform(), steps=20)
-    env = gymnasium.make("Pendulum-v1").unwrapped
-    env.reset(seed=0)
-    for state, action, following in zip(data.state, data.action, data.next_state, strict=True):
-        env.state = state.copy()
-        env.step(action.astype(np.float32))  # as its space wants it
-        np.testing.assert_array_equal(env.state, following)
-
-
-# --- resumed where it cannot be, and other refusals ---
-
-
-def test_a_run_may_not_be_resumed_as_another():
-    data = rf.explore(Slide(), FIXED, rf.Uniform(), steps=10)
-    for options, name in [
-        ({"seed": 1}, "seed"),
-        ({"model": PER_STEP}, "model"),
-        ({"strategy": rf.Qiu(0.5)}, "strategy"),
-        ({"world": pendulum()}, "world"),
-    ]:
-        asked = {"world": Slide(), "model": FIXED, "strategy": rf.Uniform(), "seed": 0} | options
-        with pytest.raises(ValueError, match=f"resume must come from the same {name}"):
-            rf.explore(**asked, steps=20, resume=data)
-    with pytest.raises(ValueError, match="resume must be"):
-        rf.explore(Slide(), FIXED, rf.Uniform(), steps=20, resume="data.npz")
-
-
-def test_a_run_may_not_be_resumed_with_another_horizon():
-    data = rf.explore(pendulum(8), FIXED, rf.Uniform(), steps=20)
-    with pytest.raises(ValueError, match="resume must come from the same"):
-        rf.explore(pendulum(5), FIXED, rf.Uniform(), steps=30, resume=data)
-
-
-def test_a_run_may_not_be_resumed_in_a_world_made_otherwise():
-    data = rf.explore(pendulum(8), FIXED, rf.Uniform(), steps=24)
-    with pytest.raises(ValueError, match="resume must come from the same"):
-        rf.explore(pendulum(8, g=3.0), FIXED, rf.Uniform(), steps=30, resume=data)
-
-
-def test_reachable_queries_of_each_step_go_on_alike_in_the_middle_of_a_round():
-    model = rf.Model(rf.AutoKernel())
-    whole = rf.explore(pendulum(20), model, rf.Generative(), steps=120)
-    again = rf.explore(pendulum(20), model, rf.Generative(), steps=120, resume=whole.first(steps=105))
-    assert_same(again, whole)
-
-
-def test_first_states_are_those_of_the_whole_run_also_when_the_pilot_was_interrupted():
-    whole = rf.explore(Slide(), AUTO, rf.Generative(), steps=60)
-    part = rf.explore(Slide(), AUTO, rf.Generative(), steps=30)
-    again = rf.explore(Slide(), AUTO, rf.Generative(), steps=60, resume=part)
-    np.testing.assert_array_equal(again.starts, whole.starts)
-
-
-def test_the_first_episodes_of_an_online_run_can_be_cut_out():
-    data = rf.explore(pendulum(4), FIXED, rf.Online(0.5), episodes=3)
-    assert_same(data.first(episodes=3), data)
-
-
-def test_a_run_that_is_cut_has_the_first_states_of_one_that_stopped_there():
-    whole, part = (rf.explore(Slide(), FIXED, rf.Uniform(), steps=steps) for steps in (60, 20))
-    np.testing.assert_array_equal(whole.first(steps=20).starts, part.starts)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda ties: rf.GreedyMaxVariance(ties=ties),
-        lambda ties: rf.GreedyMaxVariance(empty="prior", ties=ties),
-        lambda ties: rf.Online(0.5, ties=ties),
-        lambda ties: rf.Qiu(0.5, ties=ties),
-        lambda ties: rf.baselines.KernelRFUCRL(0.5, ties=ties),
-    ],
-)
-def test_ties_on_real_states_go_as_the_strategy_says(make):
-    world, model = LabelledWorld(small_world(start=2)), rf.Model(rf.kernels.Delta(), ridge=0.1)
-
-    def first(ties):
-        runs = (rf.explore(world, model, make(ties), steps=1, seed=seed) for seed in range(30))
-        return {int(run.action[0]) for run in runs}
-
-    assert first("lowest") == {0}
-    assert first("random") == set(range(world.spaces.action.n))
-
-
-def test_random_ties_on_real_states_belong_to_their_step():
-    world, model = LabelledWorld(small_world(start=2)), rf.Model(rf.kernels.Delta(), ridge=0.1)
-    strategy = rf.baselines.KernelRFUCRL(50.0, ties="random")  # all of it is clipped
-    whole = rf.explore(world, model, strategy, steps=40, seed=4)
-    assert len(set(whole.action)) > 1
-    part = rf.explore(world, model, strategy, steps=13, seed=4)
-    assert_same(rf.explore(world, model, strategy, steps=40, seed=4, resume=part), whole)
-
-
-def test_random_ties_of_candidates_on_real_states_are_refused():
-    with pytest.raises(ValueError, match='ties="random" of Generative is for finite worlds: leave ties= out'):
-        rf.explore(Slide(), FIXED, rf.Generative(ties="random"), steps=5)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"steps": 10, "device": "cuda"}, "device=, dtype= and posterior= are for finite worlds"),
-        ({"steps": 10, "dtype": np.float32}, "device=, dtype= and posterior= are for finite worlds"),
-        ({"steps": 10, "posterior": rf.Model.design}, "device=, dtype= and posterior= are for finite worlds"),
-        ({"max_sigma": 0.1}, "max_sigma= is a target that may never be met: give a budget beside it"),
-        ({}, "give exactly one budget of"),
-        ({"steps": 10, "episodes": 3}, "give exactly one budget of"),
-        ({"samples_per_step": 3}, "a pooled model has one design: use transitions="),
-        ({"steps": 0}, "steps must be"),
-        ({"steps": 2.5}, "steps must be"),
-        ({"seconds": 0.0}, "seconds must be"),
-        ({"seconds": -1.0, "steps": 5}, "seconds must be"),
-        ({"steps": 5, "max_sigma": -1.0}, "max_sigma must be"),
-        ({"steps": 5, "seed": -1}, "seed must be"),
-    ],
-    ids=lambda part: "".join(map(str, part)) if isinstance(part, dict) else None,
-)
-def test_bad_limits_are_refused_before_anything_is_played(options, said):
-    world = Slide()
-    with pytest.raises(ValueError, match=said):
-        rf.explore(world, FIXED, rf.Uniform(), **options)
-    assert world.calls == 0
-
-
-def test_transitions_are_for_pooled_models():
-    with pytest.raises(ValueError, match="this model has a design for each step: use samples_per_step="):
-        rf.explore(Slide(), PER_STEP, rf.Uniform(), transitions=5)
-
-
-def test_scout_needs_a_pooled_model_and_real_states():
-    world = Slide()
-    with pytest.raises(
-        ValueError, match=r"Scout plans with one model for all steps: use Model\(..., pooled=True\)"
-    ):
-        rf.explore(world, PER_STEP, rf.Scout(), steps=10)
-    assert world.calls == 0
-    with pytest.raises(ValueError, match="takes up to 4 real state variables, got s"):
-        rf.explore(LabelledWorld(small_world()), FIXED, rf.Scout(), steps=PILOT + 1)
-
-
-def test_queries_need_a_world_that_can_be_put_anywhere():
-    class Stepped(rf.World):
-        state, action, horizon = rf.Box.of(x=(-1.0, 1.0)), rf.Discrete(2), 5
-
-        def reset(self, rng):
-            return np.zeros(1)
-
-        def step(self, action):
-            return np.full(1, 0.1 * action), False, False
-
-    with pytest.raises(ValueError, match="Stepped cannot be put into any state"):
-        rf.explore(Stepped(), FIXED, rf.Generative(), steps=5)
-    assert len(rf.explore(Stepped(), FIXED, rf.Uniform(), steps=5)) == 5
-
-
-@pytest.mark.parametrize("strategy", [SOBOL, BOX], ids=repr)
-def test_sets_of_candidates_need_bounds(strategy):
-    world = rf.from_gymnasium("CartPole-v1", horizon=15)
-    with pytest.raises(ValueError, match="needs bounds, and v, omega has none"):
-        rf.explore(world, AUTO, strategy, steps=PILOT + 1)
-
-
-@pytest.mark.parametrize("strategy", [rf.Uniform, "uniform", 3])
-def test_what_is_no_strategy_is_refused(strategy):
-    with pytest.raises(ValueError, match="strategy must be a strategy such as Scout"):
-        rf.explore(Slide(), FIXED, strategy, steps=5)
-
-
-def test_other_bad_parts_are_refused():
-    with pytest.raises(ValueError, match="model must be"):
-        rf.explore(Slide(), rf.Matern(1.5, 0.3), rf.Uniform(), steps=5)
-    with pytest.raises(ValueError, match="candidates must be one of reachable, sobol, box, got 'grid'"):
-        rf.Generative(candidates="grid")
-
-    class Undeclared(Slide):
-        state = None
-
-    with pytest.raises(ValueError, match="a world must declare state as a Box or Discrete"):
-        rf.explore(Undeclared(), FIXED, rf.Uniform(), steps=5)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"seconds": 1.0, "samples_per_step": 2},
-        {"max_sigma": 0.1, "samples_per_step": 2},
-        {"resume": 1, "steps": 2},
-    ],
-    ids=str,
-)
-def test_finite_worlds_refuse_what_is_for_continuous_ones(options):
-    with pytest.raises(ValueError, match="seconds=, max_sigma= and resume= are for real states"):
-        rf.explore(small_world(), PER_STEP, rf.Uniform(), **options)
