@@ -112,9 +112,9 @@ def stairs_value(x, to_go):
         if k == 0:
             return 0.0
         gains = []
-        for following in (x - 0.5, x + 0.5):
-            later = 0.0 if abs(following) >= 3.0 else value(following, k - 1)
-            gains.append(-1.0 + 10.0 * (following >= 3.0) + later)
+        for next_x in (x - 0.5, x + 0.5):
+            later = 0.0 if abs(next_x) >= 3.0 else value(next_x, k - 1)
+            gains.append(-1.0 + 10.0 * (next_x >= 3.0) + later)
         return max(gains)
 
     @cache
@@ -307,9 +307,9 @@ def test_one_state_and_many_have_the_same_actions():
 
 def test_an_action_is_greedy_in_q():
     plan = linear_plan()
-    following = 0.9 * X[:, 0] + 0.5 * plan.on_mesh.actions
-    later = np.interp(following.ravel(), plan.mesh_values.mesh.nodes[:, 0], plan.mesh_values.tables[H - 1])
-    q = -(X[:, 0] ** 2) - 0.1 * plan.on_mesh.actions**2 + later.reshape(following.shape)
+    next_x = 0.9 * X[:, 0] + 0.5 * plan.on_mesh.actions
+    later = np.interp(next_x.ravel(), plan.mesh_values.mesh.nodes[:, 0], plan.mesh_values.tables[H - 1])
+    q = -(X[:, 0] ** 2) - 0.1 * plan.on_mesh.actions**2 + later.reshape(next_x.shape)
     np.testing.assert_allclose(plan.q(X, 0), q, rtol=0, atol=1e-4)  # the next state is learnt
     np.testing.assert_array_equal(plan.act(X), plan.on_mesh.actions[plan.q(X, 0).argmax(axis=0)])
 

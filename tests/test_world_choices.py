@@ -59,13 +59,13 @@ class _Textbook:
         return reference.mean(kernel, seen, ridge, y, Z), np.sqrt(variance), len(rows)
 
     def q(self, target, bonus, empty):
-        value, found = np.zeros(len(self.world.states)), {}
+        value, by_step = np.zeros(len(self.world.states)), {}
         for h in reversed(range(target + 1)):
             mean, sigma, n = self.posterior(h, value)
             q = np.clip(mean + bonus(sigma), 0.0, self.H) if n or empty == "prior" else 0.0 * sigma
-            found[h] = q.reshape(self.world.grid.shape)
-            value = found[h].max(axis=1)
-        return found
+            by_step[h] = q.reshape(self.world.grid.shape)
+            value = by_step[h].max(axis=1)
+        return by_step
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
@@ -136,10 +136,10 @@ def test_queries_lie_in_the_bounds_and_are_far_apart(strategy, model):
     assert (np.abs(data.state[:, 0]) <= np.pi).all()
     assert (np.abs(data.state[:, 1]) <= 8.0).all()
     assert (np.abs(data.action) <= 2.0).all()
-    own = slice(None) if model.pooled else data.h == 0
+    rows = slice(None) if model.pooled else data.h == 0
     design, random = model.design(), model.design()
     scaling = data.fitted.scaling
-    design.extend(scaling(data.spaces.features(data.state[own], data.action[own])))
+    design.extend(scaling(data.spaces.features(data.state[rows], data.action[rows])))
     rng = np.random.default_rng(0)
     n = len(design)
     state, action = rng.uniform((-np.pi, -8.0), (np.pi, 8.0), (n, 2)), rng.uniform(-2.0, 2.0, (n, 1))
@@ -147,7 +147,7 @@ def test_queries_lie_in_the_bounds_and_are_far_apart(strategy, model):
     assert design.information_gain() > random.information_gain()
     if not model.pooled:
         for h in range(1, data.horizon):
-            np.testing.assert_array_equal(data.state[data.h == h], data.state[own])
+            np.testing.assert_array_equal(data.state[data.h == h], data.state[rows])
 
 
 def test_queries_from_a_sobol_set_are_greedy_over_it():
@@ -233,7 +233,7 @@ def test_transitions_of_gymnasium_are_gymnasiums_own():
     data = rf.explore(pendulum(), FIXED, rf.Uniform(), steps=20)
     env = gymnasium.make("Pendulum-v1").unwrapped
     env.reset(seed=0)
-    for state, action, following in zip(data.state, data.action, data.next_state, strict=True):
+    for state, action, next_state in zip(data.state, data.action, data.next_state, strict=True):
         env.state = state.copy()
         env.step(action.astype(np.float32))  # as its space wants it
-        np.testing.assert_array_equal(env.state, following)
+        np.testing.assert_array_equal(env.state, next_state)

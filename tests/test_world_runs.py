@@ -62,16 +62,16 @@ def test_a_run_repeats_and_goes_on_from_wherever_it_stopped(world, strategy, mod
     """Also after it was written and read; the first steps do not depend on the budget."""
     if model == "per step" and strategy in (rf.Scout(), rf.Generative()):
         pytest.skip("Scout needs a pooled model; Generative() in that case is tested below")
-    own, size = MODELS[model], 120
-    whole = rf.explore(world_named(world), own, strategy, steps=size, seed=4)
+    chosen, size = MODELS[model], 120
+    whole = rf.explore(world_named(world), chosen, strategy, steps=size, seed=4)
     assert len(whole) == size
     assert whole.stopped_by == "steps"
-    part = rf.explore(world_named(world), own, strategy, steps=103, seed=4)
+    part = rf.explore(world_named(world), chosen, strategy, steps=103, seed=4)
     assert_same(part, whole, 103)
     part.save(tmp_path / "part.npz")
-    cuts = (37, PILOT) if own.automatic else (37,)
+    cuts = (37, PILOT) if chosen.automatic else (37,)
     for stopped in (rf.load(tmp_path / "part.npz"), *(whole.first(steps=cut) for cut in cuts)):
-        again = rf.explore(world_named(world), own, strategy, steps=size, seed=4, resume=stopped)
+        again = rf.explore(world_named(world), chosen, strategy, steps=size, seed=4, resume=stopped)
         assert_same(again, whole)
         np.testing.assert_array_equal(again.starts, whole.starts)
         assert again.stopped_by == "steps"
@@ -140,8 +140,8 @@ class InPlace(Slide):
     buffer = np.zeros((1, 2))
 
     def sample(self, state, action, h, rng):
-        following, ended = super().sample(state.copy(), action.copy(), h, rng)
-        state[:], action[:], self.buffer[:] = following, 9.0, following
+        next_state, ended = super().sample(state.copy(), action.copy(), h, rng)
+        state[:], action[:], self.buffer[:] = next_state, 9.0, next_state
         return self.buffer, ended
 
 
