@@ -2,6 +2,7 @@
 
 import gc
 import math
+import pickle
 import re
 import runpy
 import weakref
@@ -41,6 +42,14 @@ def test_a_second_reward_asks_for_no_prediction(monkeypatch):
     calls.clear()
     assert rf.plan(data, QUADRATIC, DynamicsPlanner(actions=5)).on_mesh is not first.on_mesh
     assert calls
+
+
+def test_what_was_computed_does_not_travel_with_the_data():
+    data = rf.explore(Linear(), AUTO, rf.Generative(), transitions=40, seed=2)
+    before = pickle.dumps(data)
+    plan = rf.plan(data, QUADRATIC)
+    assert len(pickle.dumps(data)) == len(before)
+    np.testing.assert_array_equal(rf.plan(pickle.loads(before), QUADRATIC).act(X), plan.act(X))
 
 
 def test_what_was_computed_goes_with_its_data():
