@@ -302,7 +302,7 @@ def test_columns_of_different_lengths_are_refused(stored, name):
         ({"about": np.array("[1, 2]")}, "is not a Experience file, or is damaged"),
         ({"about": np.array(3.0)}, "is not a Experience file, or is damaged"),
         ({"about": np.array('{"horizon": 3}')}, "does not hold an experience"),
-        ({"version": np.array(FILE_VERSION + 1)}, "only 1 is known here: update rewardfree"),
+        ({"version": np.array(FILE_VERSION + 1)}, f"only {FILE_VERSION} is known here: update rewardfree"),
         ({"kind": np.array("Thing")}, "is a Thing file, a Experience file was wanted"),
         ({"kind": np.array("FiniteWorld")}, "is a FiniteWorld file"),
         ({"kind": np.array("Transitions")}, "does not hold transitions|is not a Transitions file"),
