@@ -305,7 +305,10 @@ def test_columns_of_different_lengths_are_refused(stored, name):
         ({"version": np.array(FILE_VERSION + 1)}, f"only {FILE_VERSION} is known here: update rewardfree"),
         ({"kind": np.array("Thing")}, "is a Thing file, a Experience file was wanted"),
         ({"kind": np.array("FiniteWorld")}, "is a FiniteWorld file"),
-        ({"kind": np.array("Transitions")}, "does not hold transitions|is not a Transitions file"),
+        (
+            {"kind": np.array("Transitions"), "version": np.array(1)},
+            "does not hold transitions|is not a Transitions file",
+        ),
         ({"kind": np.array("MeshPlan")}, r"holds a plan: use rf\.load_plan"),
         ({"kind": None}, "is a foreign file, a Experience file was wanted"),
     ],
