@@ -15,7 +15,7 @@ from reference_runs import Run, recorded, small_world
 from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.experiments.portrait import looked_at
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, Partitions
+from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, PartitionLattice
 from rewardfree.worlds.labelled import LabelledWorld
 from test_features import KernelOf
 
@@ -702,5 +702,5 @@ def test_coverage_refuses_posteriors_that_it_does_not_know():
 
 
 def test_what_a_strategy_brings():
-    assert isinstance(rf.baselines.Partitioned(0.1).lattice(MODEL, np.eye(2)), Partitions)
+    assert isinstance(rf.baselines.Partitioned(0.1).lattice(MODEL, np.eye(2)), PartitionLattice)
     assert isinstance(LINEAR.lattice(MODEL, np.eye(2)), FeatureLattice)
