@@ -36,4 +36,6 @@ for pictures in zip(*films, strict=True):
         ImageDraw.Draw(frame).text((i * SIDE + 10, 4), name, fill="black")
     frames.append(frame.quantize(16))
 frames[0].save("three_rewards.gif", save_all=True, append_images=frames[1:], duration=50, loop=0)
-print(f"{len(data)} steps explored, {len(plans)} rewards planned for, {len(frames)} frames: three_rewards.gif")
+print(
+    f"{len(data)} steps explored, {len(plans)} rewards planned for, {len(frames)} frames: three_rewards.gif"
+)

@@ -34,7 +34,7 @@ from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import Reference, Unit, made_world
 from rewardfree.files import read_arrays
-from rewardfree.posterior import backend
+from rewardfree.posterior.engine import backend
 from rewardfree.presets import PUBLISHED
 from rewardfree.report.functions import functions_figure
 from rewardfree.report.pictures import FEW, DrawingPool, Picture

@@ -99,11 +99,21 @@ def test_a_world_and_a_strategy_on_real_states(own):
 
 def test_all_of_it_in_a_sweep_on_the_command_line(own):
     (own / "sweep.toml").write_text(SWEEP)
-    command = [Path(sys.executable).parent / "rewardfree", "sweep", "sweep.toml", "--out", "results", "--jobs", "1"]
+    command = [
+        Path(sys.executable).parent / "rewardfree",
+        "sweep",
+        "sweep.toml",
+        "--out",
+        "results",
+        "--jobs",
+        "1",
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(own), os.environ.get("PYTHONPATH", "")])}
     refused = subprocess.run(command, cwd=own, env=environment, capture_output=True, text=True)
     assert refused.returncode == 2 and "--allow-imports" in refused.stderr
-    done = subprocess.run([*command, "--allow-imports"], cwd=own, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "--allow-imports"], cwd=own, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     export = [command[0], "export", "results"]
     table = subprocess.run(export, cwd=own, env=environment, capture_output=True, text=True).stdout

@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 import reference
 import rewardfree as rf
 from rewardfree.posterior import design as design_module
-from rewardfree.posterior import prior
+from rewardfree.posterior.engine import prior
 from rewardfree.posterior.engine.backend import Recording
 from strict_backend import StrictBackend
 

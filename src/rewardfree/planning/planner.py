@@ -82,6 +82,10 @@ class Planner(ABC):
     def plan(self, request: PlanRequest) -> list[Any]:
         """One `Plan` for each reward; what needs no reward is computed once."""
 
+    def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
+        """`plan` for the same rewards on several runs of one finite world: those alike may go together."""
+        return [self.plan(request) for request in requests]
+
 
 class Plan(ABC):
     """A policy, and what it was made of."""
