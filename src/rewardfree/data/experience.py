@@ -22,7 +22,7 @@ from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Box, Space, Spaces
 from rewardfree.worlds.world import Observation
 
-FILE_VERSION = 1
+FILE_VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)

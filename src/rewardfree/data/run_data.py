@@ -82,6 +82,9 @@ class RunData(ABC):
         """What planners have computed from these data without a reward, to be used for the next one."""
         return {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "prepared"}  # which is large
+
     def first(
         self,
         samples_per_step: int | None = None,

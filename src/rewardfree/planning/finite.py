@@ -38,7 +38,7 @@ class FinitePlan(Plan):
     grid: Grid
     horizon: int
     planner: Planner
-    model: Model
+    model: Model | None
     transitions: int
     actions: Integers  # (h,s) indices
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value

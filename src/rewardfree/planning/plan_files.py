@@ -63,7 +63,12 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
         "actions": plan.actions,
         "values": plan.values,
     }
-    _write(path, plan, arrays, _PLAN)
+    model = plan.model
+    try:
+        to_table(model)
+    except ValueError:  # a kernel of another library, without which the plan acts as well
+        model = None
+    _write(path, plan, arrays, _PLAN, {"model": model})
 
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:

@@ -96,7 +96,7 @@ class Plan(ABC):
 
     planner: Planner  # which made it
     chosen_by: Planner | None  # which chose that planner, if a user did not
-    model: Model  # with the kernel and the ridge that were used
+    model: Model | None  # with the kernel and the ridge that were used; None: no file could hold that kernel
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
 
