@@ -220,7 +220,7 @@ def test_samples_per_step_count_rounds(strategy):
 @pytest.mark.parametrize("strategy", [rf.Uniform(), SOBOL], ids=repr)
 def test_seconds_end_a_run(strategy, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("rewardfree.strategies.limits.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("rewardfree.budget.time.monotonic", lambda: now[0])
 
     class Slow(Slide):
         def happen(self):

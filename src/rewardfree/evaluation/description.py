@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from rewardfree.evaluation.exact import Gap, optimal_value
-from rewardfree.evaluation.references import myopic_gap, random_gap
+from rewardfree.evaluation.exact import Gap, myopic_gap, optimal_value, random_gap
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread

@@ -75,6 +75,21 @@ def gap(world: FiniteWorld, plan: Any, reward: Any) -> Gap:
     return gap_of_values(world, optimal_value(world, reward)[0], policy_value(world, plan, reward)[..., 0, :])
 
 
+def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
+    """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
+    check_world(world)
+    r = reward_table(reward, world.grid, world.horizon)
+    actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))
+    return gap(world, actions, reward)
+
+
+def random_gap(world: FiniteWorld, reward: Any) -> Gap:
+    """Of uniformly random actions."""
+    check_world(world)
+    s, a = world.grid.shape
+    return gap(world, np.full((world.horizon, s, a), 1.0 / a), reward)
+
+
 def gap_of_values(world: FiniteWorld, optimal: Any, achieved: Any) -> Gap:
     """The gap between first-step values (s,) and (...,s)."""
     loss = optimal - to_numpy(achieved)

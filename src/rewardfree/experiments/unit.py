@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from rewardfree.evaluation.references import myopic_gap, random_gap
+from rewardfree.evaluation.exact import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.experiments.naming import build, canonical
 from rewardfree.worlds import Instance

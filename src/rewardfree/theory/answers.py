@@ -13,7 +13,6 @@ import numpy as np
 from rewardfree.arrays import count, even_points, non_negative, positive, probability
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.theory import complexity, gain, rates, width
-from rewardfree.theory.result import Result
 from rewardfree.theory.spectrum import (
     Decay,
     Spectrum,
@@ -33,6 +32,18 @@ THEOREM_1 = {
     "corrected": width.theorem_1_corrected,
     "tight": width.theorem_1_tight,
 }
+
+
+@dataclass(frozen=True)
+class Result:
+    """One quantity of the theory. If `value` is None there is no such number, and `sentence` says why."""
+
+    name: str
+    reading: str  # the form of the formula: printed, corrected, ...
+    value: float | None
+    assumptions: tuple[str, ...]
+    vacuous: bool
+    sentence: str
 
 
 @dataclass(frozen=True)
