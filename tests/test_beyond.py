@@ -17,9 +17,9 @@ import rewardfree as rf
 from reference_runs import recorded, small_world
 from rewardfree.dynamics import ExplorationValue
 from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.kernels.fitting.autokernel import Fit
 from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.studies.coverage.errors import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces
