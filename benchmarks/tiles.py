@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 from rewardfree import threads
-from rewardfree.posterior import backend_numpy
+from rewardfree.posterior.engine import backend_numpy
 from setting import Setting
 from table import Row, seconds, show
 

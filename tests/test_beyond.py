@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rewardfree.kernelfit import candidates, fitted_model, next_state_features
-from rewardfree.objectives import OBJECTIVES
 
 import reference
 import reference_runs
 import rewardfree as rf
 from reference_runs import recorded, small_world
+from rewardfree.data import Samples
 from rewardfree.dynamics import ExplorationValue
-from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.kernels.fitting.autokernel import Fit
+from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, SeparatePosteriors
+from rewardfree.estimates.backups import OBJECTIVES
+from rewardfree.kernels.fitting import Fit
+from rewardfree.kernels.fitting.finite import next_state_features
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.studies.coverage.errors import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names
@@ -94,7 +95,8 @@ def textbook(data, reward, planner, model, horizon=None, discount=1.0):
         q = np.clip(rewards[h] + (discount * mean + bonus).reshape(s, a), *ends)
         values[h] = q.max(axis=1)
         actions[h] = (q >= (values[h] - 1e-12 * np.abs(values[h]))[:, None]).argmax(axis=1)
-    return rf.planning.FinitePlan(data.grid, horizon, planner, actions, values[:horizon])
+    used = int(data.kept.sum())
+    return rf.planning.FinitePlan(data.grid, horizon, planner, model, used, actions, values[:horizon])
 
 
 class TimedRun(reference_runs.Run):
@@ -239,11 +241,13 @@ def test_a_timed_model_lies_between_one_regression_and_one_for_each_step(length,
         assert_same_plan(*plans, atol=1e-7)
 
 
-@pytest.mark.parametrize("posterior", [None, rf.Model.design], ids=["lattice", "designs"])
+@pytest.mark.parametrize(
+    "source", [MODEL_POSTERIORS, SeparatePosteriors(rf.Model.design)], ids=["lattice", "designs"]
+)
 @pytest.mark.parametrize("each", [TIMED, model(centred=True)], ids=repr)
-def test_a_question_about_some_rows_is_one_about_all(each, posterior):
+def test_a_question_about_some_rows_is_one_about_all(each, source):
     runs, values = [explored(each, seed=seed) for seed in (1, 2)], RNG.random((2, S, 3))
-    own, rows = filled(each, *runs, posterior=posterior), np.array([[0, 7, 39], [12, 12, 3]])
+    own, rows = filled(each, *runs, source=source), np.array([[0, 7, 39], [12, 12, 3]])
     for h in range(H):
         std, mean = own.std(h), own.mean(h, values)
         assert std.shape == (2, S * A) and mean.shape == (2, 3, S * A)
@@ -276,15 +280,15 @@ def test_scouts_are_the_textbooks(objective, each):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_curiosity_is_clipped_to_what_can_be_gained(objective):
+def test_the_exploration_value_is_clipped_to_what_can_be_gained(objective):
     """Number by number, with a smooth kernel that promises more than that, or less than nothing."""
     clipped = np.zeros(2)
     for rounds, seed, centred in ((1, 3, False), (1, 3, True), (2, 8, True), (2, 6, True)):
         about = (a_world(), model(rf.SquaredExponential(0.8), 1e-3, centred=centred), rf.Scout(objective))
-        arena = RunBatch(*about, [seed], rounds)
-        assert list(arena.play())[-1] == 1.0
+        batch = RunBatch(*about, [seed], rounds)
+        assert list(batch.play())[-1] == 1.0
         tables, now = scout_tables(textbook_run(*about, rounds, seed))
-        for h, found in arena.curiosity(OBJECTIVES[objective]).items():
+        for h, found in batch.exploration(OBJECTIVES[objective]).items():
             np.testing.assert_allclose(found.reshape(S, A), tables[h], rtol=0, atol=1e-8)
         clipped = np.maximum(clipped, now)
     assert (clipped > 1e-3).all()
@@ -317,12 +321,12 @@ def test_scout_finds_the_end_of_a_corridor_where_chance_does_not(each, objective
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_on_real_states_a_gain_of_curiosity_is_its_objectives(objective):
+def test_on_real_states_the_gain_of_exploration_is_its_objectives(objective):
     rng = np.random.default_rng(0)
     (state, action), at = rng.uniform(-1.0, 1.0, (2, 30, 1)), rng.uniform(-1.0, 1.0, (2, 9, 1))
-    seen = (state, action, 0.9 * state + 0.3 * action, np.zeros(30, bool))
+    seen = Samples(state, action, 0.9 * state + 0.3 * action, np.zeros(30, bool))
     spaces = Spaces(rf.Box.of(x=(-1.0, 1.0)), rf.Box.of(push=(-1.0, 1.0)))
-    found = ExplorationValue(spaces, model(rf.Matern(2.5, 0.5), 0.02), *seen, worth=OBJECTIVES[objective])
+    found = ExplorationValue(spaces, model(rf.Matern(2.5, 0.5), 0.02), seen, OBJECTIVES[objective])
     expected = GAINS[objective](found.sigma(*at), 0.02)
     assert expected.min() > 0.0
     np.testing.assert_allclose(found.gain(*at), expected, rtol=1e-12)
@@ -376,13 +380,13 @@ def steered(to, shift=0.0, scale=1.0):
 
 def test_a_coordinate_that_does_not_matter_gets_a_long_lengthscale():
     waves = (lambda s, a: 0.5 + 0.5 * np.sin(4.0 * s), lambda s, a: 0.5 + 0.5 * np.sin(4.0 * a))
-    by_state, by_action = (fitted_model(auto(), *steered(to)).kernel.lengthscale for to in waves)
+    by_state, by_action = (auto().fitted_to_next_states(*steered(to)).kernel.lengthscale for to in waves)
     assert by_state[1] > 4.0 * by_state[0] and by_action[0] > 4.0 * by_action[1]
 
 
 def test_other_units_give_other_lengthscales_and_nothing_else():
     def found(**units):
-        return fitted_model(auto(centred=True), *steered(lambda s, a: s + 0.4 * (a - 0.5), **units))
+        return auto(centred=True).fitted_to_next_states(*steered(lambda s, a: s + 0.4 * (a - 0.5), **units))
 
     one, other = found(), found(shift=-40.0, scale=12.5)
     assert other.kernel.lengthscale == pytest.approx(np.array(one.kernel.lengthscale) * (12.5, 1.0), rel=0.01)
@@ -396,8 +400,9 @@ def test_only_laws_that_change_make_steps_matter():
     def of_steps(drift):
         world = rf.worlds.tide_world(states=12, actions=5, horizon=6, stride=0.2, drift=drift)
         data = rf.explore(world, auto(timed=True), rf.Uniform(), episodes=30)
-        known = (candidates(data.model, data.grid, 6), data.points(slice(None), timed=True))
-        return fitted_model(data.model, *known, data.grid.states, data.next_state).kernel.lengthscale[0]
+        inputs, z = data.model.inputs(data.grid.points, 6), data.points(slice(None), timed=True)
+        fitted = data.model.fitted_to_next_states(inputs, z, data.grid.states, data.next_state)
+        return fitted.kernel.lengthscale[0]
 
     assert of_steps(0.0) > 3.0 > 1.5 > of_steps(0.25)
 
@@ -410,7 +415,7 @@ def fits(monkeypatch):
     """The kernels that are asked for: how many points there were, and the most that were to be used."""
     calls = []
 
-    def fit(self, points, targets, groups=None, ridge=None, rows=None, linear=True):
+    def fit(self, points, targets, groups=None, ridge=None, linear=True):
         assert not linear and len(points) == len(targets)
         calls.append((len(points), self.most))
         return Fit(rf.Matern(1.5, (0.7,) * points.shape[1]), 0.2 if ridge is None else ridge, 0.0, 0.0)
@@ -441,14 +446,14 @@ def test_with_no_model_kernel_and_ridge_come_from_the_data(each_step, tmp_path):
     assert same_data(data, again)
     known = coordinates(data.grid, H if each_step else 1, each_step).reshape(-1, 2 + each_step)
     z = data.state * A + data.action + data.h * S * A * each_step
-    found = fitted_model(data.model, known, z, data.grid.states, data.next_state)
+    found = data.model.fitted_to_next_states(known, z, data.grid.states, data.next_state)
     assert found.ridge != 0.1
     for run in (data, again):
         assert_same_plan(rf.plan(run, BY_STEP), textbook(data, BY_STEP, MEAN, found), atol=1e-6)
-    arena, early = RunBatch(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
-    assert list(arena.play())[-1] == 1.0
-    known = fitted_model(data.model, known, z[early], data.grid.states, data.next_state[early])
-    assert arena.regressions.ridge == pytest.approx(known.ridge) != 0.1
+    batch, early = RunBatch(world, data.model, rf.Scout(), [3], 5), slice(4 * H)
+    assert list(batch.play())[-1] == 1.0
+    known = data.model.fitted_to_next_states(known, z[early], data.grid.states, data.next_state[early])
+    assert batch.estimate.ridge == pytest.approx(known.ridge) != 0.1
 
 
 def first_guess(world, **options):
@@ -461,9 +466,9 @@ def first_guess(world, **options):
 def test_every_strategy_explores_with_a_first_guess_and_then_with_a_kernel_from_its_data(strategy, fits):
     """Found after four rounds, here as 0.7 in units of each coordinate's deviation, with a ridge of 0.2."""
     world, values = a_world(True), RNG.random(S)
-    arena = RunBatch(world, auto(timed=True), strategy, [1], 6)
-    assert list(arena.play())[-1] == 1.0
-    (data,), own = arena.data(), arena.settled()
+    batch = RunBatch(world, auto(timed=True), strategy, [1], 6)
+    assert list(batch.play())[-1] == 1.0
+    (data,), own = batch.data(), batch.settled()
     run = textbook_run(world, first_guess(world, timed=True), strategy, 4, 1)
     assert recorded(data.first(transitions=4 * H)) == recorded(run)
     x = coordinates(data.grid, H, timed=True)
@@ -490,7 +495,7 @@ def test_too_few_data_leave_the_first_guess():
 def test_a_ridge_that_is_given_stays(ridge, steps):
     data = rf.explore(a_world(), auto(ridge=ridge), rf.Uniform(), steps=steps)
     known = (data.grid.points, data.points(slice(None)), data.grid.states, data.next_state)
-    assert (fitted_model(data.model, *known).ridge == 0.3) == (ridge is not None)
+    assert (data.model.fitted_to_next_states(*known).ridge == 0.3) == (ridge is not None)
 
 
 def test_default_planning_uses_every_transition_and_the_kernel_that_is_given(fits):
@@ -545,8 +550,8 @@ def small_instance(name):
     if name in SHARP:
         return rf.worlds.sharpened_world(SHARP[name], start=0, coarse=4, **SMALL)
     options = {"side": 4, "moves": 2, "stride": 0.4, "door": 0.5} if name == "rooms" else SMALL
-    made = getattr(rf.worlds, f"{name}_world")(**options)
-    return made if name == "corridor" else rf.worlds.bump_world(made, low=0.5, width=0.2, seed=1)
+    world = getattr(rf.worlds, f"{name}_world")(**options)
+    return world if name == "corridor" else rf.worlds.bump_world(world, low=0.5, width=0.2, seed=1)
 
 
 def exhaustive(world, model, times=20):
@@ -579,7 +584,7 @@ def test_a_state_that_changes_once_between_the_points_of_a_fit_leaves_the_first_
     following[1] = 3  # not among the 600 that a kernel is fitted to
     model = rf.Model(rf.AutoKernel(), pooled=True)
     z = np.arange(1000) % 40
-    found = fitted_model(model, grid.points, z, grid.states, following)
+    found = model.fitted_to_next_states(grid.points, z, grid.states, following)
     assert found == rf.Model(rf.Matern(1.5, (0.2, 0.2)), 0.1, pooled=True)
 
 
@@ -620,8 +625,13 @@ def test_many_runs_have_the_defaults_of_one():
     assert recorded(one) == recorded(other) and one.strategy == rf.Scout()
 
 
-def test_all_steps_of_real_states_are_fitted_again():
+def test_steps_of_real_states_that_were_not_kept_are_fitted_again():
+    """A fit to all kept steps stays where there are no others."""
     world = rf.from_gymnasium("Pendulum-v1")
-    about = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-    data = rf.explore(world, about, rf.Uniform(), transitions=60)
-    assert data.fitted is not None and data.using_all().fitted is None
+    automatic = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
+    some, every = (
+        rf.explore(world, automatic, each, transitions=9) for each in (rf.Online(0.1), rf.Uniform())
+    )
+    assert some.fitted is not None and some.using_all().fitted is None
+    assert not some.kept.all() and some.using_all().kept.all()
+    assert every.fitted is not None and every.using_all() is every

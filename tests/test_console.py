@@ -205,7 +205,7 @@ def test_quiet_and_json_are_two_wishes():
 def here(monkeypatch):
     """Units are run in this process, which is sooner than to start others; pictures are not drawn."""
     cache = InstanceCache()
-    monkeypatch.setattr(local, "finished_units", lambda units, *_: ((unit, unit.run(cache)) for unit in units))
+    monkeypatch.setattr(local, "finished_units", lambda units, *_: ((u, u.run(cache)) for u in units))
     monkeypatch.setattr(DrawingPool, "draw", lambda self, pictures: lambda: [each.path for each in pictures])
 
 

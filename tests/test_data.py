@@ -152,8 +152,8 @@ def test_an_episode_that_was_cut_is_no_whole_one():
 def test_budgets_are_spent_exactly(strategy, model):
     per_round = whole_round(strategy)
     kept = sum(keep for _, _, keep in per_round)
-    own = {"transitions": 3 * kept} if model.pooled else {"samples_per_step": 3}
-    data = rf.explore(WORLD, model, strategy, **own)
+    budget = {"transitions": 3 * kept} if model.pooled else {"samples_per_step": 3}
+    data = rf.explore(WORLD, model, strategy, **budget)
     assert len(data) == data.steps == 3 * len(per_round)
     assert data.samples.tolist() == ([3 * H] if model.pooled else [3] * H)
     assert data.episodes == (0 if strategy.generative else 3 * len({e for e, _, _ in per_round}))
@@ -306,9 +306,9 @@ def test_a_pooled_design_is_all_kept_rows():
 def test_points_are_numbered_state_by_state():
     data = by_hand()
     assert data.points([0, 1, 6]).tolist() == [1 * A + 0, 2 * A + 4, 5 * A + 2]
-    found = data.grid.points[data.points(np.arange(7))]
+    points = data.grid.points[data.points(np.arange(7))]
     expected = np.stack([np.linspace(0, 1, S)[data.state], np.linspace(0, 1, A)[data.action]], axis=1)
-    assert np.array_equal(found, expected)
+    assert np.array_equal(points, expected)
 
 
 def test_numbers_of_a_run():

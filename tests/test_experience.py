@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import rewardfree as rf
 import rewardfree.files as files
-from rewardfree.data import ScaledModel
 from rewardfree.data.experience import FILE_VERSION
 from rewardfree.worlds import LabelledWorld, Spaces
+from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.scaling import Scaling
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
@@ -119,7 +119,7 @@ def test_transitions_of_a_finite_world_are_loaded_as_such(tmp_path):
 def test_loaded_data_plan_as_the_data_did(tmp_path):
     data = rf.explore(finite(), PER_STEP, rf.Qiu(beta=0.1), samples_per_step=4)
     data.save(tmp_path / "run.npz")
-    one, other = (rf.plan(each, "s") for each in (data, rf.load(tmp_path / "run.npz")))
+    one, other = (rf.plan(run, "s") for run in (data, rf.load(tmp_path / "run.npz")))
     assert np.array_equal(one.actions, other.actions)
 
 
@@ -152,10 +152,10 @@ def test_a_fit_travels_with_the_scaling_of_its_features(tmp_path):
     scaling = Scaling(np.array([0.1, 1e-300, -1e300, 3.0, 0.0]), np.array([1 / 3, 2.0, 5e-324, 1.0, 7.0]))
     changed = dataclasses.replace(made("queries"), fitted=ScaledModel(model, scaling))
     changed.save(tmp_path / "run.npz")
-    found = rf.load(tmp_path / "run.npz").fitted
-    assert found.model == model
-    assert found.scaling.centre.tobytes() == scaling.centre.tobytes()
-    assert found.scaling.scale.tobytes() == scaling.scale.tobytes()
+    fitted = rf.load(tmp_path / "run.npz").fitted
+    assert fitted.model == model
+    assert fitted.scaling.centre.tobytes() == scaling.centre.tobytes()
+    assert fitted.scaling.scale.tobytes() == scaling.scale.tobytes()
 
 
 def test_no_steps_are_data_as_well(tmp_path):
@@ -180,8 +180,8 @@ def test_the_file_holds_no_pickle(data, tmp_path):
         for name in file.namelist():
             array = np.load(io.BytesIO(file.read(name)), allow_pickle=False)
             assert not array.dtype.hasobject, name
-        about = json.loads(str(np.load(io.BytesIO(file.read("about.npy")))))
-    assert about["seed"] == data.seed and about["strategy"]["type"] == type(data.strategy).__name__
+        header = json.loads(str(np.load(io.BytesIO(file.read("about.npy")))))
+    assert header["seed"] == data.seed and header["strategy"]["type"] == type(data.strategy).__name__
 
 
 def test_a_model_that_cannot_be_written_is_refused_and_the_old_file_stays(tmp_path):
@@ -248,10 +248,10 @@ def test_a_changed_byte_is_refused_or_harmless(tmp_path):
         changed[place] ^= 16
         path.write_bytes(bytes(changed))
         try:
-            found = rf.load(path)
+            read = rf.load(path)
         except ValueError:
             continue
-        assert_same(found, data)
+        assert_same(read, data)
 
 
 def rewritten(path, **changed):
@@ -264,8 +264,8 @@ def rewritten(path, **changed):
 def with_about(path, **changed):
     """The file with some of what it says about itself replaced."""
     with np.load(path) as file:
-        about = json.loads(str(file["about"])) | changed
-    rewritten(path, about=np.array(json.dumps(about)))
+        header = json.loads(str(file["about"])) | changed
+    rewritten(path, about=np.array(json.dumps(header)))
 
 
 @pytest.fixture
@@ -302,10 +302,13 @@ def test_columns_of_different_lengths_are_refused(stored, name):
         ({"about": np.array("[1, 2]")}, "is not a Experience file, or is damaged"),
         ({"about": np.array(3.0)}, "is not a Experience file, or is damaged"),
         ({"about": np.array('{"horizon": 3}')}, "does not hold an experience"),
-        ({"version": np.array(FILE_VERSION + 1)}, "only 1 is known here: update rewardfree"),
+        ({"version": np.array(FILE_VERSION + 1)}, f"only {FILE_VERSION} is known here: update rewardfree"),
         ({"kind": np.array("Thing")}, "is a Thing file, a Experience file was wanted"),
         ({"kind": np.array("FiniteWorld")}, "is a FiniteWorld file"),
-        ({"kind": np.array("Transitions")}, "does not hold transitions|is not a Transitions file"),
+        (
+            {"kind": np.array("Transitions"), "version": np.array(1)},
+            "does not hold transitions|is not a Transitions file",
+        ),
         ({"kind": np.array("MeshPlan")}, r"holds a plan: use rf\.load_plan"),
         ({"kind": None}, "is a foreign file, a Experience file was wanted"),
     ],
@@ -412,14 +415,14 @@ def table(*rows, names="x u next_x"):
 @given(st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=2, max_size=6))
 def test_any_number_keeps_its_last_bit(tmp_path, rows):
     (tmp_path / "own.csv").write_text(table(*rows))
-    found = rf.Experience.from_csv(
+    data = rf.Experience.from_csv(
         tmp_path / "own.csv", state=rf.Box.of(x=(-1, 1)), action=rf.Box.of(u=(-1, 1))
     )
-    got = np.concatenate([found.state, found.action, found.next_state], axis=1)
+    got = np.concatenate([data.state, data.action, data.next_state], axis=1)
     assert got.tobytes() == np.array(rows).tobytes()
-    found.to_csv(tmp_path / "again.csv")
-    again = read(tmp_path / "again.csv", found)
-    assert again.next_state.tobytes() == found.next_state.tobytes()
+    data.to_csv(tmp_path / "again.csv")
+    again = read(tmp_path / "again.csv", data)
+    assert again.next_state.tobytes() == data.next_state.tobytes()
 
 
 def own(tmp_path, text, **options):
@@ -521,8 +524,8 @@ def test_states_may_be_labels_if_one_says_so(tmp_path):
 def test_a_users_own_table_is_saved_and_planned_from(tmp_path):
     world, rng = Hill(), np.random.default_rng(0)
     state, action = rng.uniform(-1, 1, (60, 2)), rng.uniform(-1, 1, (60, 2))
-    following, _ = world.sample(state, action, 0, rng)
-    rows = np.concatenate([state, action, following], axis=1).tolist()
+    next_state, _ = world.sample(state, action, 0, rng)
+    rows = np.concatenate([state, action, next_state], axis=1).tolist()
     data = own(tmp_path, table(*rows, names="theta v u w next_theta next_v"), angles=("theta",), horizon=5)
     data.save(tmp_path / "run.npz")
     again = rf.load(tmp_path / "run.npz")

@@ -70,7 +70,7 @@ def test_a_feature_lattice_is_the_kernel_form(features, ridge, backend):
     ours = FeatureLattice(features, z, ridge=ridge, designs=3, capacity=2)
     if backend == "strict":
         ours._backend = StrictBackend()
-        ours._build(ours._backend.array(z), features(z), 3, 2)
+        ours._build(ours._backend.array(z), 3, 2)
     kernel = rf.posterior.Lattice(KernelOf(features), z, ridge=ridge, designs=3)
     assert isinstance(ours, Posteriors)
     for move in range(8):

@@ -60,42 +60,42 @@ def stepped(name, steps=600, episode=250):
 
 @by_task
 def test_any_state_in_any_order_gives_what_stepping_gives_bit_for_bit(name):
-    state, action, following, terminated, _ = stepped(name)
+    state, action, next_state, terminated, _ = stepped(name)
     assert terminated.any() or name == "Pendulum-v1"
     world = rf.from_gymnasium(name)
     assert isinstance(world, GymnasiumWorld) and world.generative
     order = rng_of(0).permutation(len(state))
-    found, ended = world.sample(state[order], action[order], 0, rng_of(0))
-    assert found.dtype == np.float64 and ended.dtype == bool
-    assert np.array_equal(found, following[order])
+    alone, ended = world.sample(state[order], action[order], 0, rng_of(0))
+    assert alone.dtype == np.float64 and ended.dtype == bool
+    assert np.array_equal(alone, next_state[order])
     assert np.array_equal(ended, terminated[order])
     one, end = world.sample(state[7:8], action[7:8], 5, rng_of(3))  # alone, at another step
-    assert np.array_equal(one[0], following[7]) and end[0] == terminated[7]
+    assert np.array_equal(one[0], next_state[7]) and end[0] == terminated[7]
 
 
 @by_task
 def test_no_state_has_no_next_state(name):
     world = rf.from_gymnasium(name)
     empty = np.zeros((0, world.state.size))
-    found, ended = world.sample(empty, world.action.candidates(9)[:0], 0, rng_of(0))
-    assert found.shape == empty.shape and ended.shape == (0,)
+    next_state, ended = world.sample(empty, world.action.candidates(9)[:0], 0, rng_of(0))
+    assert next_state.shape == empty.shape and ended.shape == (0,)
 
 
 @by_task
 def test_what_a_sensor_shows_is_the_environments_own_observation(name):
-    _, _, following, _, seen = stepped(name, steps=300, episode=100)
+    _, _, next_state, _, seen = stepped(name, steps=300, episode=100)
     world = rf.from_gymnasium(name)
-    shown = world.observe(following)
+    shown = world.observe(next_state)
     assert shown.dtype == seen.dtype == np.float32
     assert np.array_equal(shown, seen)
 
 
 @by_task
 def test_the_state_behind_an_observation_is_found_again(name):
-    _, _, following, _, seen = stepped(name, steps=300, episode=100)
+    _, _, next_state, _, seen = stepped(name, steps=300, episode=100)
     world = rf.from_gymnasium(name)
-    found = world.observation.state(world.state, seen)
-    np.testing.assert_allclose(world.state.change(found, following), 0.0, atol=2e-6)
+    state = world.observation.state(world.state, seen)
+    np.testing.assert_allclose(world.state.change(state, next_state), 0.0, atol=2e-6)
 
 
 @by_task
@@ -108,7 +108,7 @@ def test_states_have_names_and_stay_in_their_bounds(name):
         "Acrobot-v1": ("theta1", "theta2", "omega1", "omega2"),
     }
     assert box.names == names.get(name, ("position", "velocity"))
-    assert [each for each, angle in zip(box.names, box.angles, strict=True) if angle] == {
+    assert [variable for variable, angle in zip(box.names, box.angles, strict=True) if angle] == {
         "Pendulum-v1": ["theta"],
         "Acrobot-v1": ["theta1", "theta2"],
     }.get(name, [])
@@ -125,22 +125,22 @@ def test_the_bounds_are_those_that_gymnasium_declares():
             np.testing.assert_allclose(ours, theirs.astype(float), rtol=1e-6)
     for name, columns in (("Pendulum-v1", [2]), ("Acrobot-v1", [4, 5])):
         declared, box = gymnasium.make(name).observation_space, rf.from_gymnasium(name).state
-        own = [i for i, angle in enumerate(box.angles) if not angle]
-        np.testing.assert_allclose(np.array(box.high)[own], declared.high[columns], rtol=1e-6)
-        np.testing.assert_allclose(np.array(box.low)[own], declared.low[columns], rtol=1e-6)
+        straight = [i for i, angle in enumerate(box.angles) if not angle]
+        np.testing.assert_allclose(np.array(box.high)[straight], declared.high[columns], rtol=1e-6)
+        np.testing.assert_allclose(np.array(box.low)[straight], declared.low[columns], rtol=1e-6)
 
 
 def test_actions_and_horizons_are_the_environments():
-    found = {name: rf.from_gymnasium(name) for name in CLASSIC}
-    assert [found[name].horizon for name in CLASSIC] == [200, 200, 999, 500, 500]
-    assert found["Pendulum-v1"].action == rf.Box.of(torque=(-2, 2))
-    assert found["MountainCar-v0"].action == rf.Discrete(3, "push")
-    assert found["MountainCarContinuous-v0"].action == rf.Box.of(force=(-1, 1))
-    assert found["CartPole-v1"].action == rf.Discrete(2, "push")
-    assert found["Acrobot-v1"].action == rf.Discrete(3, "torque")
+    worlds = {name: rf.from_gymnasium(name) for name in CLASSIC}
+    assert [worlds[name].horizon for name in CLASSIC] == [200, 200, 999, 500, 500]
+    assert worlds["Pendulum-v1"].action == rf.Box.of(torque=(-2, 2))
+    assert worlds["MountainCar-v0"].action == rf.Discrete(3, "push")
+    assert worlds["MountainCarContinuous-v0"].action == rf.Box.of(force=(-1, 1))
+    assert worlds["CartPole-v1"].action == rf.Discrete(2, "push")
+    assert worlds["Acrobot-v1"].action == rf.Discrete(3, "torque")
     assert rf.from_gymnasium("Pendulum-v1", horizon=37).horizon == 37
-    assert repr(found["Pendulum-v1"]) == "GymnasiumWorld('Pendulum-v1', horizon 200, any state)"
-    assert found["Pendulum-v1"].provenance == {"gymnasium": "Pendulum-v1", "options": {}, "horizon": 200}
+    assert repr(worlds["Pendulum-v1"]) == "GymnasiumWorld('Pendulum-v1', horizon 200, any state)"
+    assert worlds["Pendulum-v1"].provenance == {"gymnasium": "Pendulum-v1", "options": {}, "horizon": 200}
 
 
 @by_task
@@ -185,11 +185,11 @@ def test_the_environment_is_left_as_gymnasium_wants_it(name):
 def test_options_go_to_gymnasium_and_the_law_is_the_changed_one():
     state, action = np.array([[1.0, 0.5]]), np.array([[0.3]])
     heavy = rf.from_gymnasium("Pendulum-v1", g=20.0)
-    (found,), _ = heavy.sample(state, action, 0, rng_of(0))
+    (next_state,), _ = heavy.sample(state, action, 0, rng_of(0))
     omega = 0.5 + (3 * 20.0 / 2 * math.sin(1.0) + 3.0 * float(np.float32(0.3))) * 0.05
-    np.testing.assert_allclose(found, [1.0 + omega * 0.05, omega], rtol=1e-6)
+    np.testing.assert_allclose(next_state, [1.0 + omega * 0.05, omega], rtol=1e-6)
     assert heavy.provenance["options"] == {"g": 20.0}
-    assert np.array_equal(heavy.copy().sample(state, action, 0, rng_of(0))[0][0], found)
+    assert np.array_equal(heavy.copy().sample(state, action, 0, rng_of(0))[0][0], next_state)
 
 
 def test_a_copy_plays_beside_its_world():
@@ -260,8 +260,8 @@ def test_a_toy_text_environment_is_the_finite_world_of_its_table(name, options):
     for state in range(s):
         for action in range(a):
             law = dict.fromkeys(range(s + 1), 0.0)
-            for probability, following, _, ended in table[state][action]:
-                law[s if ended else following] += probability
+            for probability, next_state, _, ended in table[state][action]:
+                law[s if ended else next_state] += probability
             np.testing.assert_allclose(world.P[state, action], list(law.values()), atol=1e-12)
     assert (world.P[s, :, s] == 1.0).all()  # where it has ended it stays
     assert world.start[s] == 0.0
@@ -335,8 +335,8 @@ def test_a_wrapped_environment_is_stepped_through_its_wrapper():
     wrapped = uniform(rf.from_gymnasium(Turned(gymnasium.make("Pendulum-v1"))), seed=4)
     plain = rf.from_gymnasium("Pendulum-v1")
     states = plain.observation.state(plain.state, wrapped.state)
-    following, _ = plain.sample(states, -wrapped.action, 0, rng_of(0))
-    np.testing.assert_allclose(plain.observe(following), wrapped.next_state, atol=1e-5)
+    next_state, _ = plain.sample(states, -wrapped.action, 0, rng_of(0))
+    np.testing.assert_allclose(plain.observe(next_state), wrapped.next_state, atol=1e-5)
     assert 1.9 < np.abs(wrapped.action).max() <= 2.0  # uniform between the bounds
 
 
@@ -480,8 +480,8 @@ class FromZero(gymnasium.Wrapper):
         self.observation_space, self.action_space = gym_spaces.Discrete(5), gym_spaces.Discrete(3)
 
     def reset(self, **options):
-        seen, about = super().reset(**options)
-        return seen - 5, about
+        seen, info = super().reset(**options)
+        return seen - 5, info
 
     def step(self, action):
         seen, *rest = super().step(action + 2)
@@ -617,8 +617,8 @@ def test_a_world_that_fails_leaves_all_earlier_steps(whole, how, said):
     data, before = failed.value.data, uniform(rf.from_gymnasium(OnlyOne(), horizon=10))
     assert len(data) == whole and data.stopped_by == "error" and data.fitted is None
     for name in ("episode", "h", "state", "action", "next_state", "terminated", "kept"):
-        found, expected = getattr(data, name), getattr(before, name)
-        assert np.array_equal(found, expected[:whole]) and found.dtype == expected.dtype
+        column, expected = getattr(data, name), getattr(before, name)
+        assert np.array_equal(column, expected[:whole]) and column.dtype == expected.dtype
     assert failed.value.__cause__ is not None
 
 
@@ -714,8 +714,8 @@ class Slope(rf.World):
 def test_a_world_of_fourteen_lines_explores_and_plans(strategy):
     world = Slope()
     data = rf.explore(world, MODEL, strategy, transitions=120, seed=1)
-    following, ended = world.sample(data.state, data.action, 0, None)
-    assert np.array_equal(following, data.next_state) and np.array_equal(ended, data.terminated)
+    next_state, ended = world.sample(data.state, data.action, 0, None)
+    assert np.array_equal(next_state, data.next_state) and np.array_equal(ended, data.terminated)
     assert data.provenance == {"world": "Slope"}
     plan = rf.plan(data, "x")
     gained = {}
@@ -855,8 +855,8 @@ def test_an_enumerated_world_has_labels_at_the_coordinates_of_the_grid():
     world = LabelledWorld(inner)
     assert world.generative and world.horizon == 6 and (world.state.n, world.action.n) == (5, 3)
     z = [(s, a) for s in range(5) for a in range(3)]
-    found = world.features(np.array([s for s, _ in z]), np.array([a for _, a in z]))
-    assert np.array_equal(found, inner.grid.points)
+    features = world.features(np.array([s for s, _ in z]), np.array([a for _, a in z]))
+    assert np.array_equal(features, inner.grid.points)
     assert world.spaces.names == ("s", "a", "next_s")
 
 
@@ -869,9 +869,9 @@ def test_an_enumerated_world_draws_from_the_law(steps):
         counts = np.zeros((15, 5))
         rng = rng_of(h)
         for _ in range(2000):
-            found, ended = world.sample(state, action, h, rng)
+            next_state, ended = world.sample(state, action, h, rng)
             assert not ended.any()
-            counts[np.arange(15), found] += 1
+            counts[np.arange(15), next_state] += 1
         np.testing.assert_allclose(counts / 2000, inner.law(h).reshape(15, 5), atol=0.05)
     assert {int(world.start(rng)) for _ in range(50)} == {0, 2}
 

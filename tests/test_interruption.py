@@ -34,10 +34,10 @@ def test_a_termination_that_would_end_the_process_is_left_alone():
 def test_other_threads_have_no_signals_to_keep():
     def work():
         with interrupted_later():
-            found.append(signal.getsignal(signal.SIGINT))
+            handlers.append(signal.getsignal(signal.SIGINT))
 
-    found = []
+    handlers = []
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]
+    assert handlers == [signal.getsignal(signal.SIGINT)]

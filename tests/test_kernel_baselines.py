@@ -15,7 +15,7 @@ from reference_runs import Run, recorded, small_world
 from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache
-from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, Partitions
+from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, PartitionLattice
 from rewardfree.studies.coverage.errors import errors_of_run
 from rewardfree.worlds.labelled import LabelledWorld
 from test_features import KernelOf
@@ -207,7 +207,7 @@ def test_never_splitting_is_qiu_exactly(alpha, regular):
 def test_the_squared_exponential_never_splits_by_itself():
     model = rf.Model(2.0 * rf.SquaredExponential(0.3), ridge=0.5)
     same(explored(rf.baselines.Partitioned(0.2), model), explored(rf.Qiu(0.2), model))
-    assert isinstance(rf.baselines.Partitioned(0.2).lattice(model, np.eye(2)), Lattice)
+    assert isinstance(rf.baselines.Partitioned(0.2).posteriors(model, np.eye(2)), Lattice)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_a_kernel_to_be_found_and_steps_as_a_coordinate_are_taken():
 # --- on real states ---
 
 
-def journey(strategy, model=MODEL, rounds=10, **options):
+def labelled_run(strategy, model=MODEL, rounds=10, **options):
     """An enumerated world, whose labels a kernel sees at their coordinates."""
     sizes = {"transitions": 4 * rounds} if model.pooled else {"samples_per_step": rounds}
     return rf.explore(LabelledWorld(small_world(irregular=True)), model, strategy, seed=3, **sizes, **options)
@@ -488,7 +488,7 @@ def test_never_splitting_is_qiu_on_real_states(model):
         for strategy in (rf.baselines.Partitioned(0.3, alpha=None), rf.Qiu(0.3))
     ]
     equal(*runs)
-    plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
+    plans = [rf.plan(data, "-x**2", rf.Mean(clip="range")) for data in runs]
     at = np.array([[0.3, 0.1], [-1.0, 0.4]])
     assert plans[0].value(at).tolist() == plans[1].value(at).tolist()
 
@@ -501,7 +501,7 @@ def test_linear_is_qiu_with_the_linear_kernel_on_real_states(model):
         for strategy in (rf.baselines.LinearRewardFree(FEATURES, 0.3), rf.Qiu(0.3))
     ]
     equal(*runs)
-    plans = [rf.plan(data, "-x**2", rf.Mean()) for data in runs]
+    plans = [rf.plan(data, "-x**2", rf.Mean(clip="range")) for data in runs]
     at = np.array([[0.3, 0.1], [-1.0, 0.4]])
     np.testing.assert_allclose(plans[0].value(at), plans[1].value(at), rtol=0, atol=1e-10)
 
@@ -515,10 +515,10 @@ def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_p
     plan = rf.plan(data, "-x**2 + 0.1*push")  # by default too
     assert isinstance(plan, rf.planning.SampledPlan)
     kind = FeatureDesign if strategy == LINEAR else Partition
-    for design in plan.recursion.observed.designs:
+    for design in plan.recursion.estimate.posteriors:
         assert type(design) is kind
     other = rf.plan(data, "-x**2 + 0.1*push", rf.Mean(clip="range"), model=model)
-    assert {type(each) for each in other.recursion.observed.designs} == {rf.posterior.Design}
+    assert {type(each) for each in other.recursion.estimate.posteriors} == {rf.posterior.Design}
     at = np.random.default_rng(0).uniform(-1, 1, (30, 2))
     assert np.abs(plan.value(at) - other.value(at)).max() > 1e-3
     data.save(tmp_path / "run.npz")
@@ -535,14 +535,14 @@ def test_plans_on_real_states_use_the_strategys_posterior(model, strategy, tmp_p
 def test_a_partition_of_real_states_is_that_of_their_bounds(drop):
     strategy = rf.baselines.Partitioned(0.3, alpha=1.0, drop=drop)
     data = rf.explore(Puck(), POOLED, strategy, steps=80)
-    (design,) = rf.plan(data, "-x**2", rf.Mean()).recursion.observed.designs
+    (design,) = rf.plan(data, "-x**2", rf.Mean(clip="range")).recursion.estimate.posteriors
     _, inside = reference_partition.grown(on_the_unit_cube(data.state, data.action), 1.0, drop)
     assert sorted(cell.samples for cell in design.cells) == sorted(inside.values())
 
 
 def test_a_partition_of_labels_is_that_of_their_coordinates():
-    data = journey(rf.baselines.Partitioned(0.3, alpha=1.0), POOLED)
-    (design,) = rf.plan(data, "s", rf.Mean(clip="range")).recursion.observed.designs
+    data = labelled_run(rf.baselines.Partitioned(0.3, alpha=1.0), POOLED)
+    (design,) = rf.plan(data, "s", rf.Mean(clip="range")).recursion.estimate.posteriors
     grid = small_world(irregular=True).grid.points
     unit = reference_partition.unit(grid[data.state * 5 + data.action], grid.min(axis=0), grid.max(axis=0))
     _, inside = reference_partition.grown(unit, 1.0, drop=False)
@@ -624,8 +624,8 @@ def test_a_bad_alpha_is_refused(alpha):
             r"shape \(6, 5, d\) .* got \(5, 6, 2\)",
         ),
         (lambda: explored(rf.baselines.LinearRewardFree(np.ones((3, 10, 2)), 0.1)), r"shape \(6, 5, d\)"),
-        (lambda: explored(LINEAR, rf.Model(rf.AutoKernel())), "there is none to be found"),
-        (lambda: explored(rf.baselines.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be found"),
+        (lambda: explored(LINEAR, rf.Model(rf.AutoKernel())), "there is none to be fitted"),
+        (lambda: explored(rf.baselines.Partitioned(0.1), rf.Model(rf.AutoKernel())), "still to be fitted"),
         (
             lambda: explored(rf.baselines.Partitioned(0.1), rf.Model(rf.Linear(), 0.5)),
             "alpha is known for Matern",
@@ -635,8 +635,8 @@ def test_a_bad_alpha_is_refused(alpha):
             lambda: explored(rf.baselines.MeanEmbedding(0.1), replace(POOLED, centred=True)),
             "one plain regression",
         ),
-        (lambda: journey(rf.baselines.MeanEmbedding(0.1)), "one plain regression"),
-        (lambda: journey(rf.baselines.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
+        (lambda: labelled_run(rf.baselines.MeanEmbedding(0.1)), "one plain regression"),
+        (lambda: labelled_run(rf.baselines.LinearRewardFree(np.ones((30, 2)), 0.1)), "must be a function"),
         (lambda: explored(LINEAR, posterior=lambda model: model.design()), "leave out posterior="),
     ],
 )
@@ -673,11 +673,11 @@ def test_never_splitting_is_qiu_without_bounds_too():
     )
     equal(never, qiu)
     at = np.array([[0.3, 0.1], [-1.0, 0.4]])
-    values = [rf.plan(data, "-x**2", rf.Mean()).value(at).tolist() for data in (never, qiu)]
+    values = [rf.plan(data, "-x**2", rf.Mean(clip="range")).value(at).tolist() for data in (never, qiu)]
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize("model", [None, MODEL, POOLED], ids=["usual", "per step", "pooled"])
+@pytest.mark.parametrize("model", [None, MODEL, POOLED], ids=["default", "per step", "pooled"])
 def test_features_need_no_bounds(model, tmp_path):
     """They see x as it is and other variables on [0, 1]: bounds of x that are [0, 1] say the same."""
 
@@ -703,5 +703,5 @@ def test_coverage_refuses_posteriors_that_it_does_not_know():
 
 
 def test_what_a_strategy_brings():
-    assert isinstance(rf.baselines.Partitioned(0.1).lattice(MODEL, np.eye(2)), Partitions)
-    assert isinstance(LINEAR.lattice(MODEL, np.eye(2)), FeatureLattice)
+    assert isinstance(rf.baselines.Partitioned(0.1).posteriors(MODEL, np.eye(2)), PartitionLattice)
+    assert isinstance(LINEAR.posteriors(MODEL, np.eye(2)), FeatureLattice)

@@ -649,7 +649,7 @@ def test_different_kernels_are_unequal(one, other):
 
 @pytest.mark.parametrize("kernel", OURS, ids=named)
 def test_repr_reads_back(kernel):
-    names = {name: getattr(rf, name) for name in rf.__all__} | {"inf": math.inf}
+    names = {name: getattr(rf.kernels, name) for name in rf.kernels.__all__} | {"inf": math.inf}
     assert eval(repr(kernel), names) == kernel
 
 

@@ -69,6 +69,24 @@ def test_all_is_sorted_and_complete():
     assert len(set(rf.__all__)) == len(rf.__all__)
     assert [name for name in rf.__all__ if not hasattr(rf, name)] == []
     assert [name for name in rf.__all__ if not getattr(rf, name).__doc__] == []
+    assert len(rf.__all__) <= 45  # what is needed rarely is in its room
+
+
+@pytest.mark.parametrize(
+    "room", ["baselines", "evaluation", "kernels", "planning", "posterior", "strategies", "worlds"]
+)
+def test_rooms_offer_what_they_name(room):
+    names = getattr(rf, room).__all__
+    assert [name for name in names if not hasattr(getattr(rf, room), name)] == []
+    assert len(set(names)) == len(names)
+
+
+def test_rooms_that_few_programs_need_are_loaded_when_they_are_asked_for():
+    code = "import sys, rewardfree as rf; before = set(sys.modules); rf.theory, rf.experiments; "
+    code += "print(sorted({'rewardfree.theory', 'rewardfree.experiments'} & (set(sys.modules) - before)))"
+    assert python("-c", code, env=bare()) == "['rewardfree.experiments', 'rewardfree.theory']\n"
+    with pytest.raises(AttributeError, match="module 'rewardfree' has no attribute 'Lattice'"):
+        rf.Lattice  # noqa: B018  it is rf.posterior.Lattice
 
 
 def test_version_is_the_installed_one():

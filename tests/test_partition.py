@@ -1,5 +1,6 @@
 """Posteriors on partitions: cells that tile, and predictions from the query's own cell only."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 import reference_partition
 import rewardfree as rf
-from rewardfree.posterior import Bundle, Partition, Partitions, Posterior, Posteriors
-from rewardfree.posterior.cells import LEVELS, CellOrder, Cells, addresses
+from rewardfree.posterior import Partition, PartitionLattice, Posterior, PosteriorList, Posteriors
+from rewardfree.posterior.cells import LEVELS, CellTree, MortonOrder, addresses
 from strict_backend import StrictBackend
 
 KERNEL, RIDGE = rf.Matern(1.5, 0.3), 0.2
@@ -24,7 +25,9 @@ def grid(side=6, d=2):
 
 
 def batched(z, alpha, drop=False, designs=3, road="cells", kernel=KERNEL, capacity=2):
-    made = Partitions(kernel, z, ridge=RIDGE, alpha=alpha, drop=drop, designs=designs, capacity=capacity)
+    made = PartitionLattice(
+        kernel, z, ridge=RIDGE, alpha=alpha, drop=drop, designs=designs, capacity=capacity
+    )
     if road == "strict":
         made._backend = StrictBackend()
     if road != "cells":
@@ -50,14 +53,23 @@ def box(place):
     return np.array(corner) / 2.0**level, (np.array(corner) + 1) / 2.0**level
 
 
+def all_cells(tree, dim):
+    """Every cell of a partition, with samples or without."""
+    leaves = [] if tree._split else [(0, (0,) * dim)]
+    for level, corner in tree._split:
+        children = itertools.product(*((2 * c, 2 * c + 1) for c in corner))
+        leaves += [(level + 1, child) for child in children if (level + 1, child) not in tree._split]
+    return leaves
+
+
 @settings(max_examples=60)
 @given(clouds, st.sampled_from([0.4, 1.0, 2.0, 3.0]), st.booleans())
 def test_cells_tile_the_box_and_obey_the_rule_after_every_sample(points, alpha, drop):
-    cells, d = Cells(alpha, drop), points.shape[1]
+    cells, d = CellTree(alpha, drop), points.shape[1]
     where = addresses(points, 0.0, 1.0)
     for n, address in enumerate(where, start=1):
         cells.add(address)
-        tiles = cells.tiles(d)
+        tiles = all_cells(cells, d)
         assert len(set(tiles)) == len(tiles)
         assert sum(0.5 ** (level * d) for level, _ in tiles) == 1.0  # exact: powers of two
         owners = [[p for p in tiles if _contains(p, point)] for point in points]
@@ -66,9 +78,9 @@ def test_cells_tile_the_box_and_obey_the_rule_after_every_sample(points, alpha, 
         assert len(set(kept)) == len(kept)
         assert drop or kept == list(range(n))
         for cell in cells:
-            level, _ = cell.place
-            assert cell.place in tiles
-            assert all(owners[i] == [cell.place] for i in cell.samples)
+            level, _ = cell.key
+            assert cell.key in tiles
+            assert all(owners[i] == [cell.key] for i in cell.samples)
             assert not (2.0**level) ** alpha < len(cell.samples) + 1 - 1e-9 or level == LEVELS
 
 
@@ -82,17 +94,17 @@ def _contains(place, point):
 )
 def test_a_cell_of_level_j_splits_at_two_to_the_alpha_j(alpha, sizes):
     """Samples at one place: the level of their cell says when each was split."""
-    cells = Cells(alpha)
-    levels = [next(iter(cells)).place[0] for _ in range(max(sizes.values())) if cells.add((1, 1))]
+    cells = CellTree(alpha)
+    levels = [next(iter(cells)).key[0] for _ in range(max(sizes.values())) if cells.add((1, 1))]
     assert levels[0] == 1  # the root splits at its first sample
     for level, size in sizes.items():
         assert levels.index(level + 1) == size - 1
 
 
 def test_a_tiny_alpha_ends_where_coordinates_end():
-    cells = Cells(1e-9)
+    cells = CellTree(1e-9)
     cells.add((5, 7))
-    assert [cell.place[0] for cell in cells] == [LEVELS]
+    assert [cell.key[0] for cell in cells] == [LEVELS]
 
 
 def test_points_beyond_the_box_belong_to_the_nearest_cell():
@@ -105,7 +117,7 @@ def test_points_beyond_the_box_belong_to_the_nearest_cell():
 @given(clouds)
 def test_in_the_order_of_cells_every_cell_is_a_window(points):
     where = addresses(points, 0.0, 1.0)
-    order = CellOrder(where)
+    order = MortonOrder(where)
     assert np.array_equal(order.order[order.position], np.arange(len(points)))
     for level in (0, 1, 2, 5, LEVELS):
         for address in where:
@@ -146,7 +158,10 @@ def test_many_at_once_are_single_ones(data, alpha, drop, road):
     even = data.draw(st.booleans())
     z = grid() if even else np.random.default_rng(3).random((36, 2)) * [1.0, 4.0]
     box = {"low": z.min(axis=0), "high": z.max(axis=0)}
-    both = batched(z, alpha, drop, road=road), Bundle([single(alpha, drop, **box) for _ in range(3)], z)
+    both = (
+        batched(z, alpha, drop, road=road),
+        PosteriorList([single(alpha, drop, **box) for _ in range(3)], z),
+    )
     assert isinstance(both[0], Posteriors)
     index = st.integers(0, 35)
     for _ in range(data.draw(st.integers(1, 12))):

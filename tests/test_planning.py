@@ -389,7 +389,10 @@ def test_a_plan_answers_for_one_state_or_many():
         for s in (0, np.int64(3), 5):
             assert found.act(s, h) == found.actions[h, s] and type(found.act(s, h)) is int
             assert found.value(s, h) == found.values[h, s] and type(found.value(s, h)) is float
-    assert repr(found) == "Plan(Mean(ties='lowest', clip='range'), horizon 4, 6 states)"
+    assert repr(found) == (
+        "FinitePlan(Mean(ties='lowest', clip='range') chosen by DefaultPlanner(), horizon 4, 6 states, "
+        f"100 transitions, {explored().model!r})"
+    )
 
 
 @pytest.mark.parametrize(
@@ -525,8 +528,12 @@ def test_random_ties_in_single_precision_are_among_the_best():
 
 @pytest.mark.parametrize("planner", ["mean", rf.Mean, 0.1])
 def test_what_is_no_planner_is_refused(planner):
-    with pytest.raises(ValueError, match="planner must be Optimistic"):
+    with pytest.raises(
+        ValueError, match=r"planner must be DefaultPlanner\(\), DynamicsPlanner\(\), Mean\(\), Optimistic"
+    ):
         rf.plan(explored(), REWARD, planner)
+    with pytest.raises(ValueError, match="planner must be DefaultPlanner"):
+        rf.planning.plan_runs([explored()], [REWARD], planner)
 
 
 def test_planners_can_be_replaced():

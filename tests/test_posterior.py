@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 import reference
 import rewardfree as rf
 from rewardfree.posterior import design as design_module
-from rewardfree.posterior import prior
+from rewardfree.posterior.engine import prior
 from rewardfree.posterior.engine.backend import Recording
 from strict_backend import StrictBackend
 
@@ -250,7 +250,7 @@ def test_a_table_of_the_kernel_changes_nothing(monkeypatch):
     for size in (0, 2**20):
         monkeypatch.setattr(prior, "TABLE_BYTES", size)
         lattice = rf.posterior.Lattice(rf.Matern(1.5, 0.2), z, ridge=0.1, designs=2, capacity=30)
-        assert isinstance(lattice._prior, prior.Evaluated if size == 0 else prior.Table)
+        assert isinstance(lattice._prior, prior.EvaluatedRows if size == 0 else prior.TableRows)
         for pair in chosen:
             lattice.append([0, 1], pair)
         stds.append(lattice.std())
@@ -272,7 +272,7 @@ GRIDS = {
 def test_rows_on_a_grid_are_windows_of_one_table(axes, kernel):
     z = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     rows = rf.posterior.Lattice(kernel, z, ridge=0.1)._prior
-    assert isinstance(rows, prior.Windows)
+    assert isinstance(rows, prior.GridRows)
     every = np.arange(len(z))
     np.testing.assert_allclose(rows(every), kernel(z, z), rtol=0, atol=1e-14)
 
@@ -288,7 +288,9 @@ def test_rows_off_a_grid_are_evaluated():
         (z[:-1], rf.kernels.Delta()),
         (uneven, rf.kernels.Delta()),
     ]:
-        assert isinstance(rf.posterior.Lattice(kernel, points, ridge=0.1, capacity=1)._prior, prior.Evaluated)
+        assert isinstance(
+            rf.posterior.Lattice(kernel, points, ridge=0.1, capacity=1)._prior, prior.EvaluatedRows
+        )
 
 
 def test_memory_that_runs_out_is_answered_in_halves(monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import reference
 import rewardfree as rf
 from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.posterior import Bundle, Posteriors
+from rewardfree.posterior import PosteriorList, Posteriors
 from rewardfree.posterior.lattice import BLOCK_POINTS
 from strict_backend import StrictBackend
 
@@ -37,7 +37,7 @@ def lattice(kernel=KERNELS[0], z=None, designs=3, capacity=2, backend="numpy"):
 
 
 def bundle(kernel=KERNELS[0], z=None, designs=3):
-    return Bundle(
+    return PosteriorList(
         [rf.posterior.Design(kernel, ridge=RIDGE) for _ in range(designs)], points() if z is None else z
     )
 
@@ -162,8 +162,8 @@ def test_repeat_is_a_loop():
 
 
 def test_a_bundle_takes_single_posteriors():
-    with pytest.raises(ValueError, match=r"a bundle takes single posteriors, got one of batch \(2,\)"):
-        Bundle([lattice(designs=2)], points())
+    with pytest.raises(ValueError, match=r"a list takes single posteriors, got one of batch \(2,\)"):
+        PosteriorList([lattice(designs=2)], points())
 
 
 @pytest.mark.parametrize("designs", [[3], [-1], [0, 0], [0.5]])

@@ -18,12 +18,17 @@ TABLE = np.random.default_rng(0).random((S, A))
 BY_STEP = np.random.default_rng(1).random((H, S, A))
 
 
+def check(reward):
+    """As `Mean()` checks a table."""
+    check_unit_range(float(reward.min()), float(reward.max()), rf.Mean())
+
+
 def advice(reward):
     """(shift, scale) of the rescaling that the error names."""
     with pytest.raises(ValueError) as caught:
-        check_unit_range(reward, "Mean")
-    found = re.search(r"plan for (?:r|\(r ([-+]) (\S+?)\))(?: / (\S+?))?, which", str(caught.value))
-    sign, shift, scale = found.groups()
+        check(reward)
+    rescaling = re.search(r"plan for (?:r|\(r ([-+]) (\S+?)\))(?: / (\S+?))?, which", str(caught.value))
+    sign, shift, scale = rescaling.groups()
     return float(shift or 0.0) * (-1.0 if sign == "+" else 1.0), float(scale or 1.0)
 
 
@@ -143,7 +148,7 @@ def test_rewards_must_be_numbers(reward):
 
 @pytest.mark.parametrize("low_high", [(0.0, 1.0), (0.5, 0.5), (0.2, 0.7), (-1e-13, 1.0 + 1e-13), (0.0, 0.0)])
 def test_the_unit_range_is_taken(low_high):
-    check_unit_range(np.array(low_high), "Mean")
+    check(np.array(low_high))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_other_ranges_are_told_the_rescaling(values, rescaling):
     with pytest.raises(
         ValueError, match=r"Mean needs rewards in \[0, 1\], got .* which has the same optimal pol"
     ):
-        check_unit_range(np.array(values), "Mean")
+        check(np.array(values))
     assert advice(np.array(values)) == rescaling
 
 
@@ -183,7 +188,7 @@ def test_the_rescaling_that_is_named_is_enough(reward):
     if reward.min() >= -1e-12 and reward.max() <= 1.0 + 1e-12:
         return
     shift, scale = advice(reward)
-    check_unit_range((reward - shift) / scale, "Mean")
+    check((reward - shift) / scale)
 
 
 def test_the_rescaling_has_the_same_optimal_policies():

@@ -25,8 +25,8 @@ class Drift(rf.World):
         return rng.uniform(-0.1, 0.1, 1)
 
     def sample(self, state, action, h, rng):
-        following = np.clip(state + action + 0.1 * rng.standard_normal(state.shape), -3.0, 3.0)
-        return following, following[:, 0] > 1.0
+        next_state = np.clip(state + action + 0.1 * rng.standard_normal(state.shape), -3.0, 3.0)
+        return next_state, next_state[:, 0] > 1.0
 
 
 class Copied(Drift):
@@ -49,7 +49,7 @@ class Bound:
         self.rule = rule
 
     def act(self, state, h):
-        return np.array([self.rule(each, h) for each in state])
+        return np.array([self.rule(one, h) for one in state])
 
 
 # --- finite worlds: the exact value ---
@@ -63,8 +63,6 @@ def test_the_mean_return_on_a_finite_world_is_the_policys_value(each_step):
     reward = rng.random((4, 6, 5)) * 10.0 - 3.0
 
     class Policy:
-        horizon = 4
-
         def act(self, state, h):
             return actions[h][state]
 
@@ -92,7 +90,7 @@ def test_its_own_reward_and_end_are_the_environments_step_by_step(task):
     """By rules that bring every task but the pendulum, which has none, to an end."""
     world = rf.from_gymnasium(task.env)
     env = gymnasium.make(task.env)
-    own = RewardFunction(task.rewards["own"], world.spaces)
+    reward = RewardFunction(task.rewards["own"], world.spaces)
     ended = (
         (lambda s: np.zeros(len(s), bool))
         if task.terminated is None
@@ -107,15 +105,15 @@ def test_its_own_reward_and_end_are_the_environments_step_by_step(task):
             state = np.array(env.unwrapped.state, np.float64)
             action = _pumped(task.name, state, rng)
             _, gained, terminated, truncated, _ = env.step(action)
-            following = np.array(env.unwrapped.state, np.float64)
+            next_state = np.array(env.unwrapped.state, np.float64)
             ours = (
                 np.atleast_1d(np.asarray(action, np.float64)) if isinstance(world.action, rf.Box) else action
             )
-            found = own(h, state[None], np.array([ours]), following[None])[0]
+            claimed = reward(h, state[None], np.array([ours]), next_state[None])[0]
             # The environments compute in float32 here and there, the pendulum with angles near pi.
-            assert found == pytest.approx(float(gained), rel=1e-5, abs=1e-6)
-            if abs(_margin(task, following)) > 1e-6:
-                assert bool(ended(following[None])[0]) == terminated
+            assert claimed == pytest.approx(float(gained), rel=1e-5, abs=1e-6)
+            if abs(_margin(task, next_state)) > 1e-6:
+                assert bool(ended(next_state[None])[0]) == terminated
             ends += int(terminated)
             over, h = terminated or truncated, h + 1
     env.close()
@@ -219,20 +217,24 @@ def test_a_return_is_the_sum_of_the_rewards_of_its_steps():
         world, total = Drift(), 0.0
         state, ended, h = world.reset(stream(2, "rollout", i)), False, 0
         while h < 12 and not ended:
-            following, ended, _ = world.step(np.array([0.2]))
-            total += state[0] + 10 * following[0] - 0.2 + 100 * h
-            state, h = following, h + 1
+            next_state, ended, _ = world.step(np.array([0.2]))
+            total += state[0] + 10 * next_state[0] - 0.2 + 100 * h
+            state, h = next_state, h + 1
         assert score.returns[i] == pytest.approx(total, rel=1e-12)
         assert score.lengths[i] == h and score.terminated[i] == ended
 
 
-def test_an_episode_is_as_long_as_the_plan_or_as_was_said():
-    class Short(Right):
-        horizon = 3
+def planned(horizon):
+    """A plan for so many steps, which goes left."""
+    data = rf.explore(Drift(), rf.Model(rf.AutoKernel(), pooled=True), rf.Uniform(), steps=60)
+    return rf.plan(data, "-x", rf.DynamicsPlanner(sides=11, noise=False), horizon=horizon)
 
-    assert (rf.rollouts(Drift(), Short(), "x", 2).lengths == 3).all()
-    assert (rf.rollouts(Drift(), Short(), "x", 2, horizon=2).lengths == 2).all()
+
+def test_an_episode_is_as_long_as_the_plan_or_as_was_said():
+    assert (rf.rollouts(Drift(), planned(3), "x", 2).lengths == 3).all()
+    assert (rf.rollouts(Drift(), planned(3), "x", 2, horizon=2).lengths == 2).all()
     assert (rf.rollouts(Drift(), Right(), "x", 2, horizon=5).lengths == 5).all()
+    assert (rf.rollouts(Drift(), Bound(lambda s, h: [-0.2]), "x", 2).lengths == 12).all()  # as the world's
 
 
 def test_a_time_limit_is_no_end():
@@ -242,14 +244,11 @@ def test_a_time_limit_is_no_end():
 
 
 def test_a_plan_longer_than_the_episodes_of_the_world_is_refused():
-    class Long(Right):
-        horizon = 13
-
     with pytest.raises(ValueError, match="13 steps were asked for, and episodes of this world have 12"):
-        rf.rollouts(Drift(), Long(), "x", 2)
+        rf.rollouts(Drift(), planned(13), "x", 2)
     with pytest.raises(ValueError, match="20 steps were asked for"):
         rf.rollouts(Drift(), Right(), "x", 2, horizon=20)
-    assert (rf.rollouts(Drift(), Long(), "-10 + 0*x", 2, horizon=4).lengths == 4).all()
+    assert (rf.rollouts(Drift(), planned(13), "-10 + 0*x", 2, horizon=4).lengths == 4).all()
 
 
 def test_a_discount_counts_later_rewards_less():

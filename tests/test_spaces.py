@@ -65,25 +65,25 @@ def test_a_text_of_two_digits_is_no_pair_of_bounds():
 
 @given(angles)
 def test_wrap_turns_an_angle_into_one_turn(angle):
-    found = float(wrap(angle))
-    assert -math.pi <= found < math.pi
-    assert abs(turned(found) - turned(angle)) < 1e-13
-    assert wrap(found) == pytest.approx(found, abs=1e-15) or abs(abs(found) - math.pi) < 1e-14
+    wrapped = float(wrap(angle))
+    assert -math.pi <= wrapped < math.pi
+    assert abs(turned(wrapped) - turned(angle)) < 1e-13
+    assert wrap(wrapped) == pytest.approx(wrapped, abs=1e-15) or abs(abs(wrapped) - math.pi) < 1e-14
 
 
 @pytest.mark.parametrize("turns", range(-3, 4))
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_wrap_at_the_seam_stays_below_pi(turns, step):
     seam = np.nextafter((2 * turns + 1) * math.pi, step * np.inf) if step else (2 * turns + 1) * math.pi
-    found = float(wrap(seam))
-    assert -math.pi <= found < math.pi and math.pi - abs(found) < 1e-14
+    wrapped = float(wrap(seam))
+    assert -math.pi <= wrapped < math.pi and math.pi - abs(wrapped) < 1e-14
 
 
 def test_angles_alone_are_wrapped():
     values = np.array([[7.0, 7.0], [-4.0, -4.0]])
-    found = PENDULUM.wrapped(values)
-    np.testing.assert_allclose(found[:, 0], [7.0 - 2 * math.pi, 2 * math.pi - 4.0], atol=1e-15)
-    assert found[:, 1].tolist() == [7.0, -4.0]
+    wrapped = PENDULUM.wrapped(values)
+    np.testing.assert_allclose(wrapped[:, 0], [7.0 - 2 * math.pi, 2 * math.pi - 4.0], atol=1e-15)
+    assert wrapped[:, 1].tolist() == [7.0, -4.0]
     plain = rf.Box.of(x=(0, 1), y=None)
     assert plain.wrapped(values) is values
 
@@ -119,17 +119,17 @@ def test_features_belong_to_their_variables():
 
 
 def test_variables_have_their_names_and_wrapped_angles():
-    found = PENDULUM.variables(np.array([[4.0, 1.0], [0.5, -2.0]]))
-    assert list(found) == ["theta", "omega"]
-    np.testing.assert_allclose(found["theta"], [4.0 - math.tau, 0.5], atol=1e-15)
-    assert found["omega"].tolist() == [1.0, -2.0]
+    variables = PENDULUM.variables(np.array([[4.0, 1.0], [0.5, -2.0]]))
+    assert list(variables) == ["theta", "omega"]
+    np.testing.assert_allclose(variables["theta"], [4.0 - math.tau, 0.5], atol=1e-15)
+    assert variables["omega"].tolist() == [1.0, -2.0]
 
 
 @given(st.lists(st.tuples(angles, reals, reals), min_size=1, max_size=5))
 def test_inside_moves_into_the_bounds_and_no_further(rows):
     box = rf.Box.of(theta="angle", omega=(-8, 8), x=None)
-    found = box.inside(np.array(rows))
-    for (theta, omega, x), moved in zip(rows, found, strict=True):
+    inside = box.inside(np.array(rows))
+    for (theta, omega, x), moved in zip(rows, inside, strict=True):
         assert moved.tolist() == [theta, min(max(omega, -8.0), 8.0), x]
 
 
@@ -138,19 +138,21 @@ def test_inside_moves_into_the_bounds_and_no_further(rows):
 )
 def test_candidates_are_an_even_grid_with_both_ends(size, most, side):
     box = rf.Box.of(**{f"u{i}": (-1 - i, 1 + i) for i in range(size)})
-    found = box.candidates(most)
-    assert found.shape == (side**size, size)
+    candidates = box.candidates(most)
+    assert candidates.shape == (side**size, size)
     for i in range(size):
-        own = np.unique(found[:, i])
-        np.testing.assert_allclose(own, [(1 + i) * (2 * k / (side - 1) - 1) for k in range(side)], atol=1e-15)
-    assert len(np.unique(found, axis=0)) == side**size
-    assert side == 2 or (found == 0.0).all(axis=1).any()  # rest is one of them
+        values = np.unique(candidates[:, i])
+        np.testing.assert_allclose(
+            values, [(1 + i) * (2 * k / (side - 1) - 1) for k in range(side)], atol=1e-15
+        )
+    assert len(np.unique(candidates, axis=0)) == side**size
+    assert side == 2 or (candidates == 0.0).all(axis=1).any()  # rest is one of them
 
 
 def test_candidates_of_an_angle_do_not_name_one_direction_twice():
-    found = rf.Box.of(theta="angle").candidates(9)[:, 0]
-    assert len(found) == 9
-    gaps = np.abs(turned(found) - turned(np.roll(found, 1)))
+    candidates = rf.Box.of(theta="angle").candidates(9)[:, 0]
+    assert len(candidates) == 9
+    gaps = np.abs(turned(candidates) - turned(np.roll(candidates, 1)))
     np.testing.assert_allclose(gaps, 2 * math.sin(math.pi / 9), rtol=1e-12)
 
 
@@ -163,8 +165,8 @@ def test_a_grid_without_bounds_is_refused_and_the_remedy_named():
 
 def test_states_are_checked():
     box = rf.Box.of(x=(0, 1), y=(0, 1))
-    found = box.checked([[0, 1], [2, 3]], "state")
-    assert found.dtype == np.float64 and found.tolist() == [[0, 1], [2, 3]]  # bounds are no walls
+    checked = box.checked([[0, 1], [2, 3]], "state")
+    assert checked.dtype == np.float64 and checked.tolist() == [[0, 1], [2, 3]]  # bounds are no walls
     for wrong in ([0.0, 1.0], [[0.0]], [[0.0, 1.0, 2.0]], np.zeros((2, 2, 2))):
         with pytest.raises(ValueError, match=r"state must have shape \(n, 2\) for x, y, got"):
             box.checked(wrong, "state")
@@ -186,15 +188,19 @@ def test_labels_are_unit_vectors_or_at_their_coordinates():
     assert placed.features(np.array([1, 2])).tolist() == [[0.5, 2.0], [1.0, 3.0]]
     assert placed.groups == (0, 0) and placed.names == ("s",)
     assert labels.candidates(2).tolist() == [0, 1, 2]
-    found = placed.variables(np.array([2, 1]))
-    assert list(found) == ["s"] and found["s"].dtype == np.float64 and found["s"].tolist() == [2.0, 1.0]
+    variables = placed.variables(np.array([2, 1]))
+    assert (
+        list(variables) == ["s"]
+        and variables["s"].dtype == np.float64
+        and variables["s"].tolist() == [2.0, 1.0]
+    )
 
 
 @given(st.lists(st.integers(0, 6), max_size=9))
 def test_labels_are_checked_and_whole_floats_are_labels(values):
     for given_ in (values, np.array(values, np.float64), np.array(values, np.uint8)):
-        found = rf.Discrete(7).checked(given_, "action")
-        assert found.dtype == np.int64 and found.tolist() == values
+        checked = rf.Discrete(7).checked(given_, "action")
+        assert checked.dtype == np.int64 and checked.tolist() == values
 
 
 @pytest.mark.parametrize(
@@ -232,12 +238,12 @@ def test_coordinates_must_be_given_for_every_label():
 def test_names_of_a_formula_are_states_actions_and_next_states():
     spaces = Spaces(PENDULUM, rf.Box.of(torque=(-2, 2)))
     assert spaces.names == ("theta", "omega", "torque", "next_theta", "next_omega")
-    state, action, following = (np.arange(n, dtype=float).reshape(2, -1) for n in (4, 2, 4))
-    found = spaces.variables(state, action, following + 10)
-    assert tuple(found) == (*spaces.names[:3], *spaces.names[3:])
-    assert found["omega"].tolist() == [1, 3] and found["torque"].tolist() == [0, 1]
-    assert found["next_omega"].tolist() == [11, 13]
-    np.testing.assert_allclose(turned(found["next_theta"]), turned([10, 12]), atol=1e-14)
+    state, action, next_state = (np.arange(n, dtype=float).reshape(2, -1) for n in (4, 2, 4))
+    variables = spaces.variables(state, action, next_state + 10)
+    assert tuple(variables) == (*spaces.names[:3], *spaces.names[3:])
+    assert variables["omega"].tolist() == [1, 3] and variables["torque"].tolist() == [0, 1]
+    assert variables["next_omega"].tolist() == [11, 13]
+    np.testing.assert_allclose(turned(variables["next_theta"]), turned([10, 12]), atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -270,11 +276,11 @@ def test_data_have_mean_0_and_variance_1(n, f, seed):
 
 def test_a_feature_that_does_not_vary_is_only_shifted():
     features = np.array([[3.0, 1.0, 1e9], [3.0, 2.0, 1e9], [3.0, 6.0, np.nextafter(1e9, 2e9)]])
-    found = Scaling.of_data(features)
-    assert found.scale[0] == 1.0 and found.scale[2] == 1.0  # a last digit is no variance
-    scaled = found(features)
+    scaling = Scaling.of_data(features)
+    assert scaling.scale[0] == 1.0 and scaling.scale[2] == 1.0  # a last digit is no variance
+    scaled = scaling(features)
     assert scaled[:, 0].tolist() == [0.0, 0.0, 0.0] and np.abs(scaled).max() < 2.0
-    assert found(np.array([[4.0, 3.0, 1e9]]))[0, :2].tolist() == [1.0, 0.0]
+    assert scaling(np.array([[4.0, 3.0, 1e9]]))[0, :2].tolist() == [1.0, 0.0]
 
 
 def test_a_fixed_kernel_sees_every_variable_on_the_unit_interval():

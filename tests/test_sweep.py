@@ -132,6 +132,24 @@ def test_every_panel_has_what_needs_no_data(sweep):
     assert (myopic.samples, myopic.episodes, myopic.steps) == (0, 0, 0)
 
 
+def test_every_factory_of_worlds_can_be_named(tmp_path):
+    kernel, size = {"type": "Matern", "nu": 1.5, "lengthscale": 0.3}, {"states": 5, "actions": 4}
+    options = {
+        "rkhs_world": {"kernel": kernel, **size},
+        "portal_world": {"states": 20},
+        "rooms_world": {"side": 3},
+        "riverswim_world": {},
+        "bump_world": {"world": {"type": "garnet_world", **size}, "width": 0.3},
+        "hard_world": {"instance": "rooms", "reward": 4},
+    }
+    tables = [{"type": name, **options.get(name, size)} for name in rf.worlds.FACTORIES]
+    sweep = Sweep.of({**table(worlds=tables, models=[DELTA], runs=1), "samples_per_step": [2]})
+    assert {unit.names[0] for unit in sweep.units} == set(rf.worlds.FACTORIES)
+    records = [record for unit in sweep.units for record in unit.run()]
+    assert len(records) == len(rf.worlds.FACTORIES) * (2 + 2 * 2)
+    assert min(record.start for record in records) >= -1e-12
+
+
 def test_a_sweep_without_a_name_is_called_as_its_file(tmp_path):
     (tmp_path / "mine.toml").write_text(TOML.replace('name = "small"', ""))
     assert Sweep.load(tmp_path / "mine.toml").name == "mine"

@@ -15,7 +15,7 @@ import reference_tabular as textbook
 import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.baselines.rf_ucrl import Sizes, express_width, ucrl_width
-from rewardfree.baselines.ucbvi import Reach
+from rewardfree.baselines.ucbvi import ReachingLearner
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
@@ -243,11 +243,12 @@ def test_a_run_of_jin_is_the_textbooks():
 
 def test_every_goal_has_its_share_of_delta():
     """L = log(5 S A H T/(delta/(SH))), T = H episodes_per_goal steps."""
-    arena = RunBatch(world(4, 2, 3), rf.Jin.usual_model(), rf.baselines.Jin(6, 0.05), [0], 72)
-    for _ in arena.play():
+    jin, w = rf.baselines.Jin(6, 0.05), world(4, 2, 3)
+    batch = RunBatch(w, jin.default_model(w), jin, [0], 72)
+    for _ in batch.play():
         pass
-    assert arena.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
-    assert (arena.notes["learner"].last, arena.notes["learner"].goal) == (2, 3)
+    assert batch.notes["learner"].log_term == pytest.approx(math.log(5 * 4 * 2 * 3 * 18 / (0.05 / 12)))
+    assert (batch.notes["learner"].last, batch.notes["learner"].goal) == (2, 3)
 
 
 @pytest.mark.parametrize("log_term", [0.001, 3.0])  # the small one is below the cap of the last term
@@ -255,10 +256,9 @@ def test_the_bernstein_bonus_is_the_textbooks(log_term):
     """Values of a learner with data of its own, and that they never rise."""
     w, rng = world(4, 2, 4, each_step=True), np.random.default_rng(0)
     table = textbook.Table(4, 2, 4)
-    where = FiniteEstimate(
-        rf.Model(rf.kernels.Delta(), ridge=1.0), w.grid, 4, capacity=60, lattice=rf.Jin.lattice
-    )
-    learner, q = Reach(where, 3, 1, log_term, 0.5), {}
+    model = rf.Model(rf.kernels.Delta(), ridge=1.0)
+    estimate = FiniteEstimate(model, w.grid, 4, capacity=60, source=rf.baselines.Jin())
+    learner, q = ReachingLearner(estimate, 3, 1, log_term, 0.5), {}
     for i in range(60):
         z, following = rng.integers(0, 8, (1, 4)), rng.integers(0, 4, (1, 4))
         learner.learn(z, following)
@@ -320,12 +320,12 @@ def broken_and_held(scale, checkpoints, runs=40):
     for seed in range(runs):
         w = world(2, 2, 3, seed=seed, each_step=True)
         strategy = rf.baselines.RFUCRL(1e-6, DELTA, scale)
-        arena = RunBatch(w, strategy.usual_model(), strategy, [seed], checkpoints[-1])
-        for _ in arena.play():
+        batch = RunBatch(w, strategy.default_model(w), strategy, [seed], checkpoints[-1])
+        for _ in batch.play():
             pass
         bad = False
         for n in checkpoints:
-            known = arena.after(n)
+            known = batch.after(n)
             estimated = [known.mean(h, np.eye(2)[None])[0].T.reshape(2, 2, 2) for h in range(3)]
             bound = strategy.at_start(strategy.bounds(known)[0], w.start)[0]
             bad |= worst_error([w.law(h) for h in range(3)], estimated, 0) > bound + 1e-12
@@ -379,13 +379,14 @@ def test_a_run_does_not_depend_on_its_batch(strategy):
 
 @certified
 def test_nothing_after_a_stop_belongs_to_a_run(strategy):
-    arena = RunBatch(world(start=None), strategy.usual_model(), strategy, range(4), 5000)
-    assert list(arena.play())[-1] == 1.0
-    assert arena.stopped.all() and len(set(arena.lasted)) > 1
-    assert int(arena.now[0]) == arena.lasted.max() + 1  # a part of 250 rounds is not played to its end
-    known = arena.after(5000)
+    w = world(start=None)
+    batch = RunBatch(w, strategy.default_model(w), strategy, range(4), 5000)
+    assert list(batch.play())[-1] == 1.0
+    assert batch.stopped.all() and len(set(batch.lasted)) > 1
+    assert int(batch.now[0]) == batch.lasted.max() + 1  # a part of 250 rounds is not played to its end
+    known = batch.after(5000)
     for h in range(3):
-        assert known.visits(h).sum(axis=1).tolist() == arena.lasted.tolist()
+        assert known.visits(h).sum(axis=1).tolist() == batch.lasted.tolist()
 
 
 @certified
@@ -409,12 +410,12 @@ def test_the_rule_for_a_random_start_is_the_mean(strategy):
     assert strategy.at_start(first, start)[0] == pytest.approx(expected)
     w = world(start=start)
     data = rf.explore(w, strategy=strategy, episodes=2000)
-    arena = RunBatch(w, data.model, strategy, [0], 2000)
-    for _ in arena.play():
+    batch = RunBatch(w, data.model, strategy, [0], 2000)
+    for _ in batch.play():
         pass
     assert data.stopped_by == "accuracy" and 0 < data.episodes < 2000
     for rounds, done in ((data.episodes, True), (data.episodes - 1, False)):
-        bound = strategy.at_start(strategy.bounds(arena.after(rounds))[0], start)
+        bound = strategy.at_start(strategy.bounds(batch.after(rounds))[0], start)
         assert (bound[0] <= strategy.epsilon / 2) == done
 
 
@@ -478,7 +479,7 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     instance = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
     w, reward = instance.world, instance.reward
     values = dict(re.findall(r"(\w+) = ([\d.e-]+)", options))
-    strategy = getattr(rf, kind)(**{name: float(value) for name, value in values.items()})
+    strategy = getattr(rf.baselines, kind)(**{name: float(value) for name, value in values.items()})
     model = rf.Model(rf.Matern(1.5, 0.1), ridge=0.5)
     planners = {"Mean": rf.Mean(), "Optimistic": rf.Optimistic(0.1)}
     runs = [rf.explore(w, model, strategy, samples_per_step=150, seed=seed) for seed in range(3)]
@@ -510,7 +511,8 @@ def test_visits_needed_are_just_enough(strategy):
     small = type(strategy)(1.0, DELTA, 1e-5 if isinstance(strategy, rf.baselines.RFExpress) else 0.01)
     needed = small.visits_needed(3, 2, 3)
     for n in (needed, needed - 1):
-        where = FiniteEstimate(small.usual_model(), world().grid, 3, capacity=6 * n, lattice=small.lattice)
+        model = small.default_model(world())
+        where = FiniteEstimate(model, world().grid, 3, capacity=6 * n, source=small)
         z = np.repeat(np.arange(6), n)
         following = np.random.default_rng(0).integers(0, 3, (3, 1, 6 * n))
         where.load([[z]] * 3, following)
@@ -598,7 +600,7 @@ def test_what_means_nothing_to_counts_is_refused(strategy):
     with pytest.raises(ValueError, match=f"{name} has posteriors of its own: leave out posterior="):
         rf.explore(world(), strategy=strategy, steps=300, posterior=lambda model: model.design())
     with pytest.raises(ValueError, match="measured of the model's own posteriors"):
-        errors_of_run(world(), np.eye(3, 2), strategy.usual_model(), strategy, 20)
+        errors_of_run(world(), np.eye(3, 2), strategy.default_model(world()), strategy, 20)
     with pytest.raises(ValueError, match=f"{name} counts visits, on the CPU: leave device= out"):
         rf.explore(world(), strategy=strategy, steps=300, device="cuda")
 

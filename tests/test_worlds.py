@@ -435,18 +435,20 @@ def test_states_actions_and_uniforms_broadcast():
     state, action = np.arange(4)[:, None], np.arange(3)
     for shape in ((), (3,), (4, 3), (2, 4, 3), (4, 1)):
         uniform = rng.random(shape)
-        found = world.sample(state, action, 0, uniform)
+        together = world.sample(state, action, 0, uniform)
         everything = np.broadcast_arrays(state, action, uniform)
-        assert found.shape == everything[0].shape
-        each = [int(world.sample(s, a, 0, u)) for s, a, u in zip(*(x.flat for x in everything), strict=True)]
-        assert found.reshape(-1).tolist() == each
+        assert together.shape == everything[0].shape
+        one_by_one = [
+            int(world.sample(s, a, 0, u)) for s, a, u in zip(*(x.flat for x in everything), strict=True)
+        ]
+        assert together.reshape(-1).tolist() == one_by_one
 
 
 def test_first_states_follow_the_start():
     start = [0.0, 0.3, 0.0, 0.7]
     uniform = np.random.default_rng(0).random((40, 50))
-    found = world_of(start=start).first_states(uniform)
-    assert found.shape == (40, 50) and np.array_equal(found, by_search(start, uniform))
+    states = world_of(start=start).first_states(uniform)
+    assert states.shape == (40, 50) and np.array_equal(states, by_search(start, uniform))
     assert np.all(world_of(start=2).first_states(uniform) == 2)
     even = np.bincount(world_of(start=None).first_states(uniform).reshape(-1), minlength=4)
     assert stats.chisquare(even).pvalue > 1e-3
@@ -532,9 +534,9 @@ def test_any_sizes_even_or_odd(states, actions, coarse):
 )
 def test_the_ridge_is_the_presets(kernel, published, literal):
     for preset, ridge in (("published", published), ("literal", literal), (PUBLISHED, published)):
-        found, given_ = (rf.rkhs_world(kernel, r, preset=preset, **SMALL) for r in (None, ridge))
-        assert same_world(found.world, given_.world) and np.array_equal(found.reward, given_.reward)
-        assert found.model == given_.model == rf.Model(kernel, ridge)
+        fitted, given_ = (rf.rkhs_world(kernel, r, preset=preset, **SMALL) for r in (None, ridge))
+        assert same_world(fitted.world, given_.world) and np.array_equal(fitted.reward, given_.reward)
+        assert fitted.model == given_.model == rf.Model(kernel, ridge)
 
 
 def test_published_takes_one_minimum_and_literal_one_for_each_row():
@@ -609,9 +611,9 @@ def test_draws_have_the_covariance_of_a_smoothed_process():
     K = kernel(nodes, nodes)
     A = kernel(fine, nodes) @ np.linalg.inv(K + ridge * np.eye(4))
     expected = A @ K @ A.T
-    found = draws.T @ draws / n
+    covariance = draws.T @ draws / n
     spread = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / n)  # Wishart's
-    assert np.abs((found - expected) / spread).max() < 4.5
+    assert np.abs((covariance - expected) / spread).max() < 4.5
     assert np.abs(draws.mean(axis=0) / np.sqrt(np.diag(expected) / n)).max() < 4.5
 
 

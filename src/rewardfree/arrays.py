@@ -1,4 +1,4 @@
-"""Array namespaces, and the checks that every array passes at the public door."""
+"""Array types and namespaces, and the checks of every array and number that a caller gives."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import array_api_compat.numpy
 import numpy as np
 import numpy.typing as npt
 
-#: Numbers (...).
+#: Real numbers, of any shape (...).
 Floats: TypeAlias = npt.NDArray[np.float64]
-#: Whole numbers (...).
+#: Whole numbers, of any shape (...).
 Integers: TypeAlias = npt.NDArray[np.int64]
-#: Truth values (...).
+#: True or False, of any shape (...).
 Flags: TypeAlias = npt.NDArray[np.bool_]
-#: States (n,d), or labels (n,).
+#: n states: their coordinates (n,d), or labels (n,).
 States: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
-#: Actions (n,a), or labels (n,).
+#: n actions: their coordinates (n,a), or labels (n,).
 Actions: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
-#: What NumPy takes for a type of numbers; float64 or float32 here.
+#: What NumPy accepts as a dtype, of no shape; rewardfree computes in float64 and float32 only.
 DType: TypeAlias = npt.DTypeLike
-#: A NumPy array, a torch tensor, or any other array of the Python array API standard.
+#: A NumPy array, a torch tensor, or any other array of the Python array API standard, of any shape (...).
 Array: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where arrays are and of which type; None: the CPU, and the type of what is given."""
+    """The device and the dtype of arrays. None means the CPU, and the dtype of the given arrays."""
 
     device: str | None = None
-    dtype: Any = None
+    dtype: DType | None = None
 
 
 #: The default placement.
@@ -51,7 +51,7 @@ def to_numpy(values: Array) -> Any:
 
 
 def clip(values: Array, low: Any, high: Any) -> Array:
-    """min(max(values, low), high); the standard's own clip is many times slower in loops."""
+    """min(max(values, low), high); the array API's clip is many times slower in loops."""
     if type(values) is np.ndarray:
         return np.minimum(np.maximum(values, low), high)
     if array_api_compat.is_torch_array(values):
@@ -60,18 +60,18 @@ def clip(values: Array, low: Any, high: Any) -> Array:
 
 
 def float_dtype(dtype: Any) -> Any:
-    """`dtype` as NumPy's float64 or float32; nothing else will do."""
+    """`dtype` as NumPy's float64 or float32; any other type is refused."""
     try:
-        known = np.dtype(dtype)
+        float_type = np.dtype(dtype)
     except TypeError:
-        known = None
-    if known not in (np.float64, np.float32):
+        float_type = None
+    if float_type not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
-    return known
+    return float_type
 
 
 def cast(values: Any, dtype: Any) -> Any:
-    """`values` as NumPy of that type, uncopied if they are; overflow gives infinity, to be refused."""
+    """`values` as a NumPy array of this dtype, copied only if needed. What overflows becomes infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(values, dtype)
 
@@ -103,7 +103,7 @@ def check_finite(values: Array, name: str) -> None:
 
 
 def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:
-    """`values` as finite points (n,d); a flat list is refused because it could mean either axis."""
+    """`values` as finite points (n,d). A flat list is refused: it could be n points or d coordinates."""
     points = as_array(values, name)
     if points.ndim != 2:
         raise ValueError(
@@ -118,7 +118,20 @@ def as_points(values: Any, name: str = "points", dim: int | None = None) -> Arra
     return points
 
 
-def even_points(side: int, dim: int) -> Any:
+def as_targets(values: Any, n: int, dtype: Any) -> Any:
+    """`values` as finite targets of n points in NumPy: one column (n,), or c columns (n,c)."""
+    targets = as_array(values, "targets")
+    if targets.ndim not in (1, 2) or targets.shape[0] != n:
+        raise ValueError(
+            f"targets must have shape ({n},) or ({n}, c), one per point in the order of extend, "
+            f"got {tuple(targets.shape)}"
+        )
+    targets = cast(targets, dtype)
+    check_finite(targets, "targets")
+    return targets
+
+
+def even_points(side: int, dim: int) -> Floats:
     """All points of a regular grid on [0,1]^dim, (side**dim, dim), the last coordinate fastest."""
     axes = [np.linspace(0.0, 1.0, side)] * dim
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)
@@ -154,7 +167,7 @@ def as_number(value: Any, name: str) -> float:
 
 
 def check_kind(value: Any, kind: type, name: str, wanted: str) -> None:
-    """Refuse a value that is not a `kind`."""
+    """Refuse a value that is not an instance of `kind`."""
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be {wanted}, got {value!r:.200}")
 
@@ -162,12 +175,12 @@ def check_kind(value: Any, kind: type, name: str, wanted: str) -> None:
 def count(value: Any, name: str, at_least: int = 1) -> int:
     """`value` as a whole number of at least `at_least`."""
     try:
-        whole = int(value)
+        number = int(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from error
-    if whole != value or isinstance(value, bool) or whole < at_least:
+    if number != value or isinstance(value, bool) or number < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
-    return whole
+    return number
 
 
 def probability(value: Any, name: str) -> float:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and arrays in them: npz without pickle."""
+"""Files that are replaced in one step or not at all, and named arrays in them: npz without pickle."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-#: What a damaged archive has been seen to raise, beside OSError.
-_DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, tokenize.TokenError, RuntimeError)
+#: What NumPy has been seen to raise on damaged archives.
+_DAMAGE = (
+    ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError,
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # fmt: skip
 
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write to that becomes `path` at the end; an interrupted write leaves the old one alone."""
+    """A temporary file that becomes `path` at the end. An interrupted write leaves the old file alone."""
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")
@@ -29,7 +32,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        part.chmod(0o666 & ~_umask())  # mkstemp's own files are private
+        part.chmod(0o666 & ~_umask())  # mkstemp makes files private
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -37,8 +40,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: Mapping[str, Any]) -> None:
-    """Write named arrays under a kind and a version; an interrupted write leaves the old file alone."""
-    path = Path(path)
+    """Write named arrays under a kind and a version. An interrupted write leaves the old file alone."""
     content: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in content.items():
         if array.dtype.hasobject:
@@ -48,29 +50,29 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """The kind that a file was written under; "foreign" if it is none of ours."""
+    """The kind that a file was written under; "foreign" if rewardfree did not write it."""
     with Path(path).open("rb") as file:
         try:
             return str(_archive(file)["kind"])
-        except (*_DAMAGE, OSError, TypeError):
+        except _DAMAGE:
             return "foreign"
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str, version: int) -> dict[str, Any]:
-    """The arrays of a file of that kind, no newer than `version`; nothing in it is ever executed."""
-    with Path(path).open("rb") as file:  # ours: NumPy leaves it open when it fails
+    """The arrays of a file of this kind, no newer than `version`. Nothing in the file is executed."""
+    with Path(path).open("rb") as file:  # opened here, because NumPy leaves a file open when it fails
         try:
             archive = _archive(file)
             arrays = {name: archive[name] for name in archive.files}
-            found = str(arrays.pop("kind", "foreign"))
-            written = int(arrays.pop("version", 0))
-        except (*_DAMAGE, OSError, TypeError) as error:
+            stored_kind = str(arrays.pop("kind", "foreign"))
+            stored_version = int(arrays.pop("version", 0))
+        except _DAMAGE as error:
             raise ValueError(f"{path} is not a {kind} file, or is damaged: {error}") from error
-    if found != kind:
-        raise ValueError(f"{path} is a {found} file, a {kind} file was wanted")
-    if written > version:
+    if stored_kind != kind:
+        raise ValueError(f"{path} is a {stored_kind} file, a {kind} file was wanted")
+    if stored_version > version:
         raise ValueError(
-            f"{path} has version {written} of the {kind} format, and only {version} is known here: "
+            f"{path} has version {stored_version} of the {kind} format, and only {version} is known here: "
             "update rewardfree"
         )
     return arrays

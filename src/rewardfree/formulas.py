@@ -1,4 +1,4 @@
-"""Typed-in formulas over named variables: parsed and checked against a short list, never run as code."""
+"""Formulas that a user types, over named variables: parsed and checked against a short list, never run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-#: A formula is something that a person typed.
+#: Limits that a formula typed by hand does not reach.
 MOST_CHARACTERS, DEEPEST = 4000, 100
 CONSTANTS = {"pi": math.pi, "e": math.e}
-#: What a formula may call, each with how many arguments it takes.
+#: The functions that a formula may call, with the number of their arguments.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "sin": (np.sin, 1),
     "cos": (np.cos, 1),
@@ -44,7 +44,7 @@ _UNARY: dict[type, Callable[..., Any]] = {
     ast.UAdd: np.positive,
     ast.Not: lambda value: 1.0 * (np.asarray(value) == 0),
 }
-_COMPARED: dict[type, Callable[..., Any]] = {
+_COMPARISONS: dict[type, Callable[..., Any]] = {
     ast.Lt: np.less,
     ast.LtE: np.less_equal,
     ast.Gt: np.greater,
@@ -56,10 +56,10 @@ _EXAMPLE = "such as -(theta**2 + 0.1*omega**2) or where(abs(x) < 0.1, 1, 0)"
 
 
 class Formula:
-    """An expression such as "-(theta**2 + 0.1*omega**2)" over some of the `variables` that there are.
+    """An expression such as "-(theta**2 + 0.1*omega**2)" over some of the named `variables`.
 
-    Numbers, + - * / % **, comparisons (1 or 0), `and`, `or`, `not`, `a if c else b`, and FUNCTIONS. Calling
-    it with arrays evaluates it element by element in float64; what is not finite is the caller's to refuse.
+    Numbers, + - * / % **, comparisons (1 or 0), `and`, `or`, `not`, `a if c else b`, and FUNCTIONS. A call
+    with arrays evaluates it element by element in float64. Values may be infinite or NaN: the caller checks.
     """
 
     def __init__(self, text: str, variables: Collection[str]) -> None:
@@ -69,7 +69,7 @@ class Formula:
             raise ValueError(f"a formula may have {MOST_CHARACTERS} characters, got {len(text)}")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python finds odd is refused below, or is no formula
+                warnings.simplefilter("ignore")  # Python warns of code that is refused below anyway
                 self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise ValueError(f"{text!r:.100} is no formula, {_EXAMPLE}: {error}") from None
@@ -81,33 +81,33 @@ class Formula:
         return f"Formula({self.text!r})"
 
     def __reduce__(self) -> Any:
-        return Formula, (self.text, self.variables)  # what is compiled is not sent to another process
+        return Formula, (self.text, self.variables)  # the compiled functions cannot be pickled
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
-        """Its value for arrays of each variable that it uses."""
+        """Its value, given an array for each variable that it uses."""
         with np.errstate(all="ignore"):
             return np.asarray(self._value(values), np.float64)
 
     def _checked(self) -> frozenset[str]:
-        """The variables that are used, after a look at every node: nothing else is ever evaluated."""
-        used, waiting = set(), [(self._tree, 1)]
-        while waiting:
-            node, depth = waiting.pop()
+        """The variables that are used. Every node is checked; only checked nodes are ever evaluated."""
+        used, unchecked = set(), [(self._tree, 1)]
+        while unchecked:
+            node, depth = unchecked.pop()
             if depth > DEEPEST:
                 raise ValueError(f"a formula may be nested {DEEPEST} deep, this one is deeper")
-            waiting += [(each, depth + 1) for each in self._parts(node)]
+            unchecked += [(part, depth + 1) for part in self._parts(node)]
             if isinstance(node, ast.Name) and node.id not in CONSTANTS:
                 used.add(node.id)
         return frozenset(used)
 
     def _parts(self, node: ast.expr) -> list[ast.expr]:
-        """The expressions within an allowed node; any other node is refused here."""
+        """The expressions inside an allowed node. Any other node is refused."""
         match node:
             case ast.Constant(value=bool() | int() | float()):
                 return []
             case ast.Name(id=name):
                 if name not in CONSTANTS and name not in self.variables:
-                    raise ValueError(f"there is no variable {name!r} here: {self._known()}")
+                    raise ValueError(f"there is no variable {name!r} here: {self._choices()}")
                 return []
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return [left, right]
@@ -115,34 +115,34 @@ class Formula:
                 return [operand]
             case ast.BoolOp(values=values):
                 return list(values)
-            case ast.Compare(left=left, ops=ops, comparators=others) if {*map(type, ops)} <= {*_COMPARED}:
+            case ast.Compare(left=left, ops=ops, comparators=others) if {*map(type, ops)} <= {*_COMPARISONS}:
                 return [left, *others]
             case ast.IfExp(test=test, body=body, orelse=other):
                 return [test, body, other]
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 self._check_call(name, arguments)
                 return list(arguments)
-        said = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
-        raise ValueError(f"a formula cannot hold {said:.60}: it is an expression of numbers, {_EXAMPLE}")
+        source = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
+        raise ValueError(f"a formula cannot hold {source:.60}: it is an expression of numbers, {_EXAMPLE}")
 
     def _check_call(self, name: str, arguments: list[ast.expr]) -> None:
         if name not in FUNCTIONS:
             raise ValueError(f"there is no function {name!r} here: there are {', '.join(FUNCTIONS)}")
-        wanted = FUNCTIONS[name][1]
-        if len(arguments) != wanted:
-            raise ValueError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, got {len(arguments)}")
+        arity = FUNCTIONS[name][1]
+        if len(arguments) != arity:
+            raise ValueError(f"{name} takes {arity} argument{'s' * (arity > 1)}, got {len(arguments)}")
 
-    def _known(self) -> str:
+    def _choices(self) -> str:
         return f"there are {', '.join(sorted(self.variables))}, pi and e"
 
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
-    """A checked expression as a function of its variables: the tree is walked once, not at every call."""
+    """A checked expression as a function of its variables: the tree is read once, not at every call."""
     match node:
         case ast.Constant(value=value):
-            return _always(_number(value))
+            return _constant(_number(value))
         case ast.Name(id=name) if name in CONSTANTS:
-            return _always(CONSTANTS[name])
+            return _constant(CONSTANTS[name])
         case ast.Name(id=name):
             return lambda values: np.asarray(values[name], np.float64)
         case ast.BinOp(left=left, op=op, right=right):
@@ -152,8 +152,8 @@ def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
         case ast.BoolOp(op=op, values=parts):
             return _applied(_all_of if isinstance(op, ast.And) else _any_of, *parts)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            compared = [_COMPARED[type(op)] for op in ops]
-            return _applied(lambda *sides: _held(compared, sides), left, *others)
+            comparisons = [_COMPARISONS[type(op)] for op in ops]
+            return _applied(lambda *sides: _chain(comparisons, sides), left, *others)
         case ast.IfExp(test=test, body=body, orelse=other):
             return _applied(FUNCTIONS["where"][0], test, body, other)
         case ast.Call(func=ast.Name(id=name), args=arguments):
@@ -161,13 +161,13 @@ def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
     raise AssertionError(f"{node} was not refused")  # by _parts
 
 
-def _always(value: Any) -> Callable[[Mapping[str, Any]], Any]:
+def _constant(value: Any) -> Callable[[Mapping[str, Any]], Any]:
     return lambda _: value
 
 
 def _applied(operation: Callable[..., Any], *parts: ast.expr) -> Callable[[Mapping[str, Any]], Any]:
-    compiled = [_compiled(part) for part in parts]
-    return lambda values: operation(*[part(values) for part in compiled])
+    functions = [_compiled(part) for part in parts]
+    return lambda values: operation(*[function(values) for function in functions])
 
 
 def _all_of(*parts: Any) -> Any:
@@ -178,13 +178,14 @@ def _any_of(*parts: Any) -> Any:
     return 1.0 * np.asarray(reduce(np.logical_or, [part != 0 for part in parts]))
 
 
-def _held(compared: list[Callable[..., Any]], sides: tuple[Any, ...]) -> Any:
-    pairs = zip(compared, sides, sides[1:], strict=False)
-    return 1.0 * np.asarray(reduce(np.logical_and, [compare(one, other) for compare, one, other in pairs]))
+def _chain(comparisons: list[Callable[..., Any]], sides: tuple[Any, ...]) -> Any:
+    """a < b <= c as (a < b) and (b <= c)."""
+    pairs = zip(comparisons, sides, sides[1:], strict=False)
+    return 1.0 * np.asarray(reduce(np.logical_and, [compare(left, right) for compare, left, right in pairs]))
 
 
 def _number(value: Any) -> Any:
-    """A literal as a float; one that is larger than any is infinite, as in float arithmetic."""
+    """A literal as a float; one beyond the largest float is infinite, as in float arithmetic."""
     try:
         return np.float64(value)
     except OverflowError:

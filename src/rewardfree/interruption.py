@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C, and neither where it would be lost: who is asked to end puts things away first."""
+"""Turn SIGTERM into KeyboardInterrupt, and defer both inside critical sections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt("SIGTERM") inside the block; in other threads it is left alone."""
+    """SIGTERM raises KeyboardInterrupt("SIGTERM") inside the block. For the main thread only."""
     if threading.current_thread() is not threading.main_thread():  # where signals cannot be handled
         yield
         return
@@ -19,31 +19,31 @@ def terminated_as_interrupted() -> Iterator[None]:
     def interrupt(*_: Any) -> NoReturn:
         raise KeyboardInterrupt("SIGTERM")
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    earlier = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None: it was not Python's own
+        signal.signal(signal.SIGTERM, earlier or signal.SIG_DFL)  # None: the handler was not set by Python
 
 
 @contextmanager
 def interrupted_later() -> Iterator[None]:
-    """Ctrl-C, and SIGTERM where it raises, wait for the end of the block; in other threads nothing changes.
+    """Ctrl-C, and SIGTERM if it has a handler, wait for the end of the block. For the main thread only.
 
-    What is raised while Python runs a destructor is printed and forgotten: a block is for code that has some.
+    Use it around code that may run destructors: Python prints what is raised inside one, and drops it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    raising = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in raising:
-        signal.signal(number, lambda number, _: came.append(number))
+    received: list[int] = []
+    installed = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in installed.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        for number, handler in raising.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])

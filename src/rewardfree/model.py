@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,6 +10,9 @@ import numpy as np
 
 from rewardfree.arrays import (
     Array,
+    DType,
+    Floats,
+    Integers,
     as_array,
     as_points,
     check_finite,
@@ -33,11 +36,11 @@ P = TypeVar("P")
 class Model:
     """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).
 
-    `ridge` is the paper's tau^2, the number on the diagonal. `pooled` shares one regression between all
-    steps, for dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact
-    because P(.|z) sums to 1. `timed` makes the step a coordinate before s and a, from 0 to 1: one regression
-    in which near steps share as much as the kernel says (finite worlds). With `AutoKernel()` kernel and ridge
-    come from the data (a ridge that is given is kept).
+    `ridge` is the paper's tau^2, the number on the diagonal. `pooled` uses one regression for all steps, for
+    dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact because
+    P(.|z) sums to 1. `timed` (finite worlds) makes the step, from 0 to 1, the first coordinate of z: one
+    regression that shares data between steps as far as the kernel allows. With `AutoKernel()` the kernel
+    and the ridge are fitted to the data; a ridge that is given is kept.
     """
 
     kernel: Kernel | AutoKernel
@@ -66,53 +69,53 @@ class Model:
 
     @property
     def automatic(self) -> bool:
-        """Whether its kernel has still to be fitted to data."""
+        """Whether the kernel is still to be fitted to data."""
         return isinstance(self.kernel, AutoKernel)
 
-    def inputs(self, points: Array, horizon: int) -> Any:
-        """What the kernel sees of a finite world: every z (z,f), or if timed every (h,z), step by step."""
+    def inputs(self, points: Array, horizon: int) -> Array:
+        """The kernel's inputs on a finite world: every z (z,f), or if timed every (h,z), step by step."""
         if not self.timed:
             return points
         steps = np.linspace(0.0, 1.0, horizon) if horizon > 1 else np.zeros(1)
         z = len(points)
         return np.concatenate([np.repeat(steps, z)[:, None], np.tile(points, (horizon, 1))], axis=1)
 
-    def fitted(self, points: Array, targets: Array, groups: Any = None) -> Model:
-        """This model with a kernel and ridge for these data, if it is automatic; see `AutoKernel.fit`."""
+    def fitted(self, points: Floats, targets: Floats, groups: Sequence[int] | None = None) -> Model:
+        """This model; if it is automatic, with a kernel and a ridge fitted by `AutoKernel.fit`."""
         if not isinstance(self.kernel, AutoKernel):
             return self
         fit = self.kernel.fit(points, targets, groups, self.ridge)
         return replace(self, kernel=fit.kernel, ridge=fit.ridge)
 
-    def first_guess(self, inputs: Array) -> Model:
-        """This model to begin with: if it is automatic, with a kernel for inputs (m,f) of a finite world."""
+    def first_guess(self, inputs: Floats) -> Model:
+        """This model; if it is automatic, with a kernel and a ridge to start with on inputs (m,f)."""
         if not self.automatic:
             return self
         return replace(self, kernel=first_guess(inputs), ridge=self.ridge or FIRST_RIDGE)
 
     def fitted_to_next_states(
         self,
-        inputs: Array,
-        z: Any,
-        states: Array,
-        next_state: Any,
+        inputs: Floats,
+        z: Integers,
+        states: Floats,
+        next_state: Integers,
         *,
         most: int | None = None,
-        dtype: Any = None,
+        dtype: DType | None = None,
     ) -> Model:
-        """This model, if it is automatic, for inputs (m,f) of which z (n,) were tried and led to next states.
+        """This model; if it is automatic, fitted to n transitions from inputs[z] to states[next_state].
 
-        The kernel is fitted to at most `most` samples; too few data leave the first guess.
+        Inputs (m,f), states (s,d); at most `most` transitions are used. Too few leave the first guess.
         """
         if not isinstance(self.kernel, AutoKernel):
             return self
         automatic = self.kernel if most is None else self.kernel.at_most(most)
         single = "float32" in str(dtype)
         fit = fit_next_states(automatic, inputs, z, states, next_state, self.ridge, single)
-        return self.first_guess(inputs) if fit is None else replace(self, kernel=fit[0], ridge=fit[1])
+        return self.first_guess(inputs) if fit is None else replace(self, kernel=fit.kernel, ridge=fit.ridge)
 
     def at_most(self, points: int) -> Model:
-        """This model, if it is automatic, with its kernel fitted to at most that many points: faster."""
+        """This model; if it is automatic, fitted to at most `points` points, which is faster."""
         if not isinstance(self.kernel, AutoKernel):
             return self
         return replace(self, kernel=self.kernel.at_most(points))
@@ -126,9 +129,9 @@ class Model:
         return self.posterior(Lattice, candidates, **options)
 
     def posteriors(self, candidates: Array, device: str | None = None, **options: Any) -> Posteriors:
-        """Empty posteriors on a finite set for as little as it takes, options as for `Lattice`.
+        """Empty posteriors on a finite set, in their cheapest form; options as for `Lattice`.
 
-        Where a kernel tells only whether points are equal, and none is there twice, visits are counted.
+        For the delta kernel on distinct points these are visit counts.
         """
         candidates = as_points(candidates, "candidates")
         if isinstance(self.kernel, Delta) and device in (None, "cpu") and _distinct(candidates, **options):
@@ -136,7 +139,7 @@ class Model:
         return self.lattice(candidates, device=device, **options)
 
     def posterior(self, kind: Callable[..., P], *candidates: Array, **options: Any) -> P:
-        """Another kind of these: kind(kernel, ridge=, ...), on a finite set kind(kernel, candidates, ...)."""
+        """An empty posterior of a class: kind(kernel, ridge=...), or kind(kernel, candidates, ridge=...)."""
         return kind(self.fixed, *candidates, ridge=self._ridge, **options)
 
     def centre(self, values: Array) -> Array:
@@ -150,7 +153,7 @@ class Model:
 
     @property
     def fixed(self) -> Kernel:
-        """Its kernel, which must not be one that is still to be fitted."""
+        """The kernel. One that is still to be fitted is refused."""
         if isinstance(self.kernel, AutoKernel):
             raise ValueError(
                 "AutoKernel() is fitted to transitions: give a kernel and a ridge to use without data"
@@ -159,12 +162,12 @@ class Model:
 
     @property
     def _ridge(self) -> float:
-        assert self.ridge is not None  # __post_init__ refuses None with a fixed kernel
+        assert self.ridge is not None  # __post_init__ refuses None for a fixed kernel
         return self.ridge
 
 
 def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:
-    """Whether no point of a set (m,d) is there twice, in the numbers that a posterior would have."""
+    """Whether the points (m,d) are all different in the dtype that a posterior would use."""
     points = to_numpy(points)
     points = points if dtype is None else points.astype(float_dtype(dtype))
     return len(np.unique(points, axis=0)) == len(points)

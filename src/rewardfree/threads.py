@@ -1,4 +1,4 @@
-"""One BLAS thread while the engine works, and the user's own setting back afterwards."""
+"""Hold BLAS to one thread while the engine works, and restore the user's setting afterwards."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import scipy.linalg  # noqa: F401  its BLAS must be loaded before the libraries 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _lock = threading.Lock()
-_inside = 0  # how many blocks are open, in all threads: the first sets the limit, the last one lifts it
+_open_blocks = 0  # in all threads: the first block sets the limit, the last one lifts it
 _limit: Any = None
-_owner: threading.Thread | None = None  # who set it
-_here = threading.local()  # .depth: how many of the open blocks are this thread's
+_limiting_thread: threading.Thread | None = None
+_this_thread = threading.local()  # .depth: how many of the open blocks are this thread's
 
 
 @lru_cache(maxsize=1)
@@ -29,39 +29,40 @@ def _libraries() -> Any:
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread inside a `with` block.
 
-    The engine's products are long and thin, and gain nothing from a second thread: give it to another run.
-    Every posterior does this by itself, per call, so importing rewardfree changes nothing. The limit is the
-    process's: other threads see it meanwhile. torch has threads of its own, left alone.
+    The engine multiplies long and thin matrices, where a second thread gains nothing: use it for another run.
+    Every posterior calls this itself, so importing rewardfree changes nothing. The limit holds for the whole
+    process while the block is open. The threads of torch are left alone.
     """
-    global _inside, _limit, _owner
+    global _open_blocks, _limit, _limiting_thread
     with _lock:
-        if _inside == 0:
-            _limit, _owner = _libraries().limit(limits=1, user_api="blas"), threading.current_thread()
+        if _open_blocks == 0:
+            _limit = _libraries().limit(limits=1, user_api="blas")
+            _limiting_thread = threading.current_thread()
             _limit.__enter__()
-        _inside += 1
-        _here.depth = getattr(_here, "depth", 0) + 1
+        _open_blocks += 1
+        _this_thread.depth = getattr(_this_thread, "depth", 0) + 1
     try:
         yield
     finally:
         with _lock:
-            _inside -= 1
-            _here.depth -= 1
-            if _inside == 0:
+            _open_blocks -= 1
+            _this_thread.depth -= 1
+            if _open_blocks == 0:
                 _lift()
 
 
 def _lift() -> None:
-    if _owner is not threading.current_thread():
+    if _limiting_thread is not threading.current_thread():
         _let_any_thread_set_limits()
     _limit.__exit__(None, None, None)
 
 
 def _forget_other_threads() -> None:
-    """A forked child has only the thread that forked: blocks of the others are not open in it."""
-    global _lock, _inside
-    open_before, _lock = _inside, threading.Lock()
-    _inside = getattr(_here, "depth", 0)
-    if open_before and not _inside:
+    """A forked child has only the thread that forked, so the blocks of other threads are not open in it."""
+    global _lock, _open_blocks
+    open_before, _lock = _open_blocks, threading.Lock()
+    _open_blocks = getattr(_this_thread, "depth", 0)
+    if open_before and not _open_blocks:
         _lift()
 
 
@@ -70,6 +71,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _let_any_thread_set_limits() -> None:
-    """threadpoolctl 3.8 and newer obey, for OpenBLAS, only the thread that was first to set a limit."""
+    """From threadpoolctl 3.8 on, only the thread that first set a limit of OpenBLAS can change it."""
     if hasattr(OpenBLASController, "clear_controlling_thread"):
         OpenBLASController.clear_controlling_thread(force=True)

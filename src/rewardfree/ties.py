@@ -14,6 +14,7 @@ Ties: TypeAlias = Literal["lowest", "random"]
 
 
 def check_ties(ties: str) -> None:
+    """Refuse any rule but "lowest" and "random"."""
     if ties not in ("lowest", "random"):
         raise ValueError(f'ties must be "lowest" or "random", got {ties!r}')
 
@@ -24,28 +25,28 @@ def argmax_tied(values: Array, uniform: Array | None = None) -> Array:
     With uniform random numbers (...), one of these indices at random.
     """
     xp = namespace(values)
-    return _pick(values >= _reach(xp.max(values, axis=-1))[..., None], uniform)
+    return _first_or_random(values >= _lowest_tied(xp.max(values, axis=-1))[..., None], uniform)
 
 
 def best_of_clipped(values: Array, low: Any, high: Any, uniform: Array | None = None) -> tuple[Array, Array]:
     """The largest of clip(values, low, high) along the last axis, and `argmax_tied` of them.
 
     `low` and `high` are numbers, or arrays that broadcast against the largest. The clip is monotone, so it is
-    applied to the maximum alone; what it makes equal counts as tied.
+    applied to the maximum alone. Values that the clip makes equal are ties.
     """
     xp = namespace(values)
     largest = clip(xp.max(values, axis=-1), low, high)
-    reach = _reach(largest)
-    reach = xp.where(reach <= low, -float("inf"), reach)
-    return largest, _pick(values >= reach[..., None], uniform)
+    lowest = _lowest_tied(largest)
+    lowest = xp.where(lowest <= low, -float("inf"), lowest)
+    return largest, _first_or_random(values >= lowest[..., None], uniform)
 
 
-def _reach(largest: Array) -> Array:
-    """largest - RELATIVE |largest|, the least value that ties with it; an infinite one only with itself."""
+def _lowest_tied(largest: Array) -> Array:
+    """largest - RELATIVE |largest|, the least value that ties with it; infinity ties with itself only."""
     return namespace(largest).minimum(largest * (1.0 - RELATIVE), largest * (1.0 + RELATIVE))
 
 
-def _pick(tied: Array, uniform: Array | None) -> Array:
+def _first_or_random(tied: Array, uniform: Array | None) -> Array:
     """The first True along the last axis; or, with uniform numbers, one at random."""
     xp = namespace(tied)
     if uniform is not None:

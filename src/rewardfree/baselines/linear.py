@@ -14,7 +14,7 @@ from rewardfree.estimates.backups import Empty
 from rewardfree.kernels import Linear
 from rewardfree.model import Model
 from rewardfree.posterior import BasisPosterior, FeatureDesign, FeatureLattice, Posteriors
-from rewardfree.posterior.maps import check_features, check_table, features_at
+from rewardfree.posterior.feature_maps import check_features, check_table, features_at
 from rewardfree.registry import registered
 from rewardfree.strategies.qiu import OptimisticStrategy
 from rewardfree.ties import Ties

@@ -10,7 +10,7 @@ from rewardfree.arrays import Array
 from rewardfree.estimates.backups import Empty
 from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential
 from rewardfree.model import Model
-from rewardfree.posterior import BasisPosterior, Partition, Partitions, Posteriors
+from rewardfree.posterior import BasisPosterior, Partition, PartitionLattice, Posteriors
 from rewardfree.posterior.cells import check_alpha, check_drop
 from rewardfree.registry import registered
 from rewardfree.strategies.qiu import OptimisticStrategy
@@ -62,7 +62,7 @@ class Partitioned(OptimisticStrategy):
         alpha = self.exponent(model)
         if alpha is None:
             return model.posteriors(inputs, **options)
-        return model.posterior(Partitions, inputs, alpha=alpha, drop=self.drop, **options)
+        return model.posterior(PartitionLattice, inputs, alpha=alpha, drop=self.drop, **options)
 
     def needs_box(self, model: Model) -> bool:
         """Only what is split has a domain."""

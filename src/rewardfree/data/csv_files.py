@@ -78,16 +78,16 @@ def read_columns(
         )
     before, after = (np.stack([table[prefix + name] for name in names], axis=1) for prefix in ("", NEXT))
     done = np.stack([table[name] for name in others], axis=1)
-    own_state = _box(names, np.concatenate([before, after]), angles) if state is None else state
-    own_action = _guessed(others, done) if action is None else action
-    spaces = Spaces(own_state, own_action)
+    state_space = _box(names, np.concatenate([before, after]), angles) if state is None else state
+    action_space = _guessed(others, done) if action is None else action
+    spaces = Spaces(state_space, action_space)
     rows = len(before)
     terminated = table.get("terminated", np.zeros(rows)) != 0.0
-    found: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "spaces": spaces,
-        "state": _as(own_state, before),
-        "action": _as(own_action, done),
-        "next_state": _as(own_state, after),
+        "state": _as(state_space, before),
+        "action": _as(action_space, done),
+        "next_state": _as(state_space, after),
         "terminated": terminated,
         "kept": table.get("kept", np.ones(rows)) != 0.0,
     }
@@ -101,7 +101,7 @@ def read_columns(
         h = _whole(path, "h", table["h"], 0)
     else:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
-    return {**found, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
+    return {**columns, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
 
 
 def _numbers(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import count
+from rewardfree.arrays import Actions, Flags, Integers, States, count
 from rewardfree.data.csv_files import read_columns, write_columns
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
@@ -22,7 +22,7 @@ from rewardfree.worlds.scaling import Scaling
 from rewardfree.worlds.spaces import Box, Space, Spaces
 from rewardfree.worlds.world import Observation
 
-FILE_VERSION = 1
+FILE_VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,16 +32,16 @@ class Experience(RunData):
     spaces: Spaces
     horizon: int
     model: Model
-    strategy: Any
+    strategy: Any  # None: from another program
     seed: int
-    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
-    h: Any  # (t,) int, from 0
-    state: Any  # (t,d), labels (t,)
-    action: Any  # (t,a), labels (t,)
-    next_state: Any  # (t,d), labels (t,)
-    terminated: Any  # (t,) bool: the system ended there; a time limit is no end
-    kept: Any  # (t,) bool
-    starts: Any  # (k,d) first states that were seen
+    episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Integers  # (t,) int, from 0
+    state: States  # (t,d), labels (t,)
+    action: Actions  # (t,a), labels (t,)
+    next_state: States  # (t,d), labels (t,)
+    terminated: Flags  # (t,) bool: the system ended there; a time limit is no end
+    kept: Flags  # (t,) bool
+    starts: States  # (k,d) first states that were seen
     observation: Observation | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stopped_by: str = "budget"  # a unit of `explore`, "seconds", "max_sigma" or "interrupted"
@@ -63,12 +63,12 @@ class Experience(RunData):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experience:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, about = read_run(path, cls.__name__, FILE_VERSION)
+        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION)
         try:
-            model = about.pop("fitted")
+            model = fields.pop("fitted")
             scaling = None if model is None else Scaling(arrays["centre"], arrays["scale"])
             fitted = None if scaling is None else ScaledModel(model, scaling)
-            return cls(**about, **columns, starts=arrays["starts"], fitted=fitted)._checked()
+            return cls(**fields, **columns, starts=arrays["starts"], fitted=fitted)._checked()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} does not hold an experience: {error}") from error
 
@@ -92,16 +92,21 @@ class Experience(RunData):
         A variable with a next_ twin is a state, any other an action; whole numbers in one action column are
         labels. Bounds are what the data span unless `state` and `action` say more.
         """
-        found = read_columns(path, state, action, tuple(angles))
-        first = np.flatnonzero(found.pop("first"))
-        length = int(found["h"].max(initial=0)) + 1 if horizon is None else count(horizon, "horizon")
-        if found["h"].max(initial=0) >= length:
-            raise ValueError(
-                f"{path} has steps beyond the horizon of {length}: h goes up to {found['h'].max()}"
-            )
-        about: dict[str, Any] = {"horizon": length, "strategy": None, "seed": 0, "stopped_by": "csv"}
-        own = Model(AutoKernel(), pooled=True, centred=True) if model is None else model
-        return cls(model=own, starts=found["state"][first], **about, **found)._checked()
+        columns = read_columns(path, state, action, tuple(angles))
+        first = np.flatnonzero(columns.pop("first"))
+        last = columns["h"].max(initial=0)
+        length = int(last) + 1 if horizon is None else count(horizon, "horizon")
+        if last >= length:
+            raise ValueError(f"{path} has steps beyond the horizon of {length}: h goes up to {last}")
+        return cls(
+            model=Model(AutoKernel(), pooled=True, centred=True) if model is None else model,
+            horizon=length,
+            strategy=None,
+            seed=0,
+            stopped_by="csv",
+            starts=columns["state"][first],
+            **columns,
+        )._checked()
 
     def _checked(self) -> Self:
         state = self.spaces.state.checked(self.state, "state")

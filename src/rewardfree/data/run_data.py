@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rewardfree.arrays import Flags, Integers
 from rewardfree.budget import Budget
 from rewardfree.data.samples import COLUMNS
 from rewardfree.model import Model
@@ -21,10 +22,10 @@ class RunData(ABC):
     model: Model  # what the run explored with
     strategy: Any
     seed: int
-    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
-    h: Any  # (t,) int, from 0
-    terminated: Any  # (t,) bool
-    kept: Any  # (t,) bool
+    episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Integers  # (t,) int, from 0
+    terminated: Flags  # (t,) bool
+    kept: Flags  # (t,) bool
 
     def __len__(self) -> int:
         return len(self.h)
@@ -80,6 +81,9 @@ class RunData(ABC):
     def prepared(self) -> dict[Any, Any]:
         """What planners have computed from these data without a reward, to be used for the next one."""
         return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "prepared"}  # which is large
 
     def first(
         self,

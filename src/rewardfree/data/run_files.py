@@ -14,7 +14,8 @@ from rewardfree.data.run_data import RunData
 from rewardfree.data.samples import COLUMNS
 from rewardfree.registry import from_table, to_table
 
-_ABOUT = ("horizon", "model", "strategy", "seed", "stopped_by")
+#: What every run says about itself.
+_HEADER = ("horizon", "model", "strategy", "seed", "stopped_by")
 
 
 def write_run(
@@ -25,10 +26,10 @@ def write_run(
     more: Mapping[str, Any],
 ) -> None:
     """Write a run's columns, some arrays of its own, and what else it says about itself."""
-    about = {name: to_table(getattr(run, name)) for name in _ABOUT}
-    about |= {name: to_table(value) for name, value in more.items()}
+    header = {name: to_table(getattr(run, name)) for name in _HEADER}
+    header |= {name: to_table(value) for name, value in more.items()}
     columns = {name: getattr(run, name) for name in COLUMNS}
-    text = np.array(json.dumps(about, sort_keys=True))
+    text = np.array(json.dumps(header, sort_keys=True))
     files.write_arrays(path, type(run).__name__, version, {**columns, **arrays, "about": text})
 
 
@@ -38,8 +39,8 @@ def read_run(
     """Its columns, its other arrays, and what it says about itself; anything odd is refused."""
     arrays = files.read_arrays(path, kind, version)
     try:
-        said = json.loads(str(arrays.pop("about")))
-        about = {name: from_table(value) for name, value in said.items()}
+        header = json.loads(str(arrays.pop("about")))
+        fields = {name: from_table(value) for name, value in header.items()}
         columns = {name: arrays.pop(name) for name in COLUMNS}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is not a {kind} file, or is damaged: {error}") from error
@@ -48,4 +49,4 @@ def read_run(
         raise ValueError(f"{path} is damaged: its columns have {lengths} rows")
     for column in columns.values():
         column.flags.writeable = False
-    return columns, arrays, about
+    return columns, arrays, fields

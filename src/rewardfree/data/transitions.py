@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rewardfree.arrays import Flags, Integers
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.model import Model
@@ -26,13 +27,13 @@ class Transitions(RunData):
     model: Model
     strategy: Any
     seed: int
-    episode: Any  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
-    h: Any  # (t,) int, from 0
-    state: Any  # (t,) int
-    action: Any  # (t,) int
-    next_state: Any  # (t,) int
-    terminated: Any  # (t,) bool
-    kept: Any  # (t,) bool
+    episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
+    h: Integers  # (t,) int, from 0
+    state: Integers  # (t,) int
+    action: Integers  # (t,) int
+    next_state: Integers  # (t,) int
+    terminated: Flags  # (t,) bool
+    kept: Flags  # (t,) bool
     stopped_by: str = "budget"  # which one: a unit of `explore`; "accuracy": the strategy's own rule
 
     def points(self, rows: Any, timed: bool = False) -> Any:
@@ -49,10 +50,10 @@ class Transitions(RunData):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transitions:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, about = read_run(path, cls.__name__, FILE_VERSION)
+        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION)
         try:
             sizes = (len(arrays["states"]), len(arrays["actions"]))
-            return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **about, **columns)
+            return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **fields, **columns)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not hold transitions: {error}") from error
 

@@ -20,7 +20,7 @@ import numpy as np
 from rewardfree.arrays import CPU, Array, Placement, namespace, to_numpy
 from rewardfree.estimates.model_posteriors import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import Model, midrange
-from rewardfree.posterior import Counts, Lattice, Posteriors, Prefixes
+from rewardfree.posterior import Counts, EarlierPosteriors, Lattice, Posteriors
 from rewardfree.worlds.grid import Grid
 
 
@@ -60,7 +60,7 @@ class FiniteEstimate:
         designs = (1 if same_steps else self.steps) * self._side_by_side
         arrays: dict[str, Any] = {"device": placement.device, "dtype": placement.dtype}
         self.posteriors = source.posteriors(model, points, designs=designs, capacity=capacity, **arrays)
-        self._queried: Posteriors | Prefixes = self.posteriors
+        self._queried: Posteriors | EarlierPosteriors = self.posteriors
         self.xp = namespace(self.posteriors.candidates)
         self.device = array_api_compat.device(self.posteriors.candidates)
         self.run_rows = self.index(np.arange(runs))[:, None]  # (b,1)

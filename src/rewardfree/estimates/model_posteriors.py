@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from rewardfree.model import Model
-from rewardfree.posterior import BasisPosterior, Bundle, Posterior, Posteriors
+from rewardfree.posterior import BasisPosterior, Posterior, PosteriorList, Posteriors
 
 
 class ModelPosteriors:
@@ -46,7 +46,7 @@ class SeparatePosteriors(ModelPosteriors):
         self._make = make
 
     def posteriors(self, model: Model, inputs: Any, **options: Any) -> Posteriors:
-        return Bundle([self._make(model) for _ in range(options["designs"])], inputs)
+        return PosteriorList([self._make(model) for _ in range(options["designs"])], inputs)
 
 
 #: The source that most estimates use.

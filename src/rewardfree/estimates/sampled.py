@@ -130,10 +130,10 @@ class SampledEstimate:
         points, posterior = self.points(*pairs), self.posteriors[self.step(later)]
         sigma = posterior.std(points).reshape(len(self.actions), len(samples))
         basis = posterior.basis(points) if len(posterior) else None
-        known = NextStates(basis, sigma, samples.terminated)
+        next_states = NextStates(basis, sigma, samples.terminated)
         if self.steps == 1:  # the same at every step
-            self._next_states = known
-        return known
+            self._next_states = next_states
+        return next_states
 
     def _empty_posterior(self) -> BasisPosterior:
         box = None
@@ -193,12 +193,12 @@ class SampledRecursion:
         estimate, to_go = self.estimate, self.last - h
         targets = np.zeros(estimate.count(h))
         if h < self.last and len(targets):
-            known = estimate.at_next_states(h, h + 1)
-            mean = self._regressions[h + 1].from_basis(known.basis)
-            sigma = known.sigma if self.backup.uses_sigma else None
+            seen = estimate.at_next_states(h, h + 1)
+            mean = self._regressions[h + 1].from_basis(seen.basis)
+            sigma = seen.sigma if self.backup.uses_sigma else None
             pairs = estimate.spaces.every_pair(estimate.samples(h).next_state, estimate.actions)
-            value = self._q(h + 1, mean, sigma, pairs, known.sigma.shape).max(axis=0)
-            targets = np.where(known.terminated, 0.0, value)
+            value = self._q(h + 1, mean, sigma, pairs, seen.sigma.shape).max(axis=0)
+            targets = np.where(seen.terminated, 0.0, value)
         if self.gained is not None and len(targets):
             targets = self.gained(h) + self.discount * targets
         around = 0.0 if self.backup.around is None else self.backup.around(to_go)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from rewardfree.evaluation.exact import Gap, optimal_value
-from rewardfree.evaluation.references import myopic_gap, random_gap
+from rewardfree.evaluation.exact import Gap, myopic_gap, optimal_value, random_gap
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
@@ -68,14 +67,14 @@ class Description:
         ]
         if self.norms is not None:
             n = self.norms
-            found = ("fails", "nothing found against it")
+            verdicts = ("fails", "nothing found against it")
             lines += [
                 f"norms, at least (on {n.points} points)",
                 f"  ||r||                           {n.reward:9.4f}",
                 f"  ||P(s'|.)||, the largest        {n.law:9.4f}   sum over s' {n.law_sum:.4f}",
                 f"  ||1|| = ||[P1]||                {n.one:9.4f}",
-                f"  Assumption 1, ||P(s'|.)|| <= 1: {found[n.assumption_1]}",
-                f"  its use, ||[PV]|| <= H:         {found[n.values_bounded]}",
+                f"  Assumption 1, ||P(s'|.)|| <= 1: {verdicts[n.assumption_1]}",
+                f"  its use, ||[PV]|| <= H:         {verdicts[n.values_bounded]}",
             ]
         return "\n".join(lines)
 
@@ -135,11 +134,11 @@ def _norms(world: FiniteWorld, reward: Any, laws: list[Any], kernel: Kernel) -> 
         with one_blas_thread():
             return np.sqrt(np.einsum("zc,zc->c", values, cho_solve(factor, values)))
 
-    of_laws = [norms(law.reshape(-1, law.shape[-1])[chosen]) for law in laws]
+    law_norms = [norms(law.reshape(-1, law.shape[-1])[chosen]) for law in laws]
     return Norms(
         reward=float(norms(reward.reshape(len(reward), -1)[:, chosen].T).max()),
-        law=float(max(each.max() for each in of_laws)),
-        law_sum=float(max(each.sum() for each in of_laws)),
+        law=float(max(norm.max() for norm in law_norms)),
+        law_sum=float(max(norm.sum() for norm in law_norms)),
         one=float(norms(np.ones((len(points), 1)))[0]),
         points=len(points),
     )

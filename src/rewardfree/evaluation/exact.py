@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.planning import FinitePlan
 from rewardfree.rewards import reward_table
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -38,7 +39,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
     """
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
-    policy = np.asarray(getattr(plan, "actions", plan))
+    policy = np.asarray(plan.actions if isinstance(plan, FinitePlan) else plan)
     s, a = world.grid.shape
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
         return _value_of_probabilities(world, r, policy)
@@ -72,6 +73,21 @@ def values_of_actions(P: Array, reward: Array, actions: Array) -> Array:
 def gap(world: FiniteWorld, plan: Any, reward: Any) -> Gap:
     """How much worse than optimal a policy is: see `policy_value` for what `plan` may be."""
     return gap_of_values(world, optimal_value(world, reward)[0], policy_value(world, plan, reward)[..., 0, :])
+
+
+def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
+    """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
+    check_world(world)
+    r = reward_table(reward, world.grid, world.horizon)
+    actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))
+    return gap(world, actions, reward)
+
+
+def random_gap(world: FiniteWorld, reward: Any) -> Gap:
+    """Of uniformly random actions."""
+    check_world(world)
+    s, a = world.grid.shape
+    return gap(world, np.full((world.horizon, s, a), 1.0 / a), reward)
 
 
 def gap_of_values(world: FiniteWorld, optimal: Any, achieved: Any) -> Gap:

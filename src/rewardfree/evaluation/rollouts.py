@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import as_number, check_kind, count, probability
-from rewardfree.rewards import RewardFunction, reward_table
+from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, count, probability
+from rewardfree.planning import Plan
+from rewardfree.rewards import FiniteReward, RewardFunction, WorldReward, reward_table
 from rewardfree.streams import stream
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.world import World, check_declared
 
 
+class Policy(Protocol):
+    """A policy of one's own."""
+
+    def act(self, state: Any, h: int) -> Any:
+        """The actions at states (n,d), labels (n,)."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
     """The returns of some episodes, in the reward's own units."""
 
-    returns: Any  # (e,)
-    lengths: Any  # (e,) steps
-    terminated: Any  # (e,) bool: the system ended, its time was not over
+    returns: Floats  # (e,)
+    lengths: Integers  # (e,) steps
+    terminated: Flags  # (e,): the system ended, its time was not over
 
     @property
     def mean(self) -> float:
@@ -43,8 +52,8 @@ class Score:
 
 def rollouts(
     world: World | FiniteWorld,
-    plan: Any,
-    reward: Any,
+    plan: Plan | Policy,
+    reward: FiniteReward | WorldReward,
     episodes: int = 20,
     seed: int = 0,
     *,
@@ -57,51 +66,51 @@ def rollouts(
     the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less.
     """
     episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
-    played: World = LabelledWorld(world) if isinstance(world, FiniteWorld) else world
-    check_kind(played, World, "world", "a world such as rf.from_gymnasium returns")
-    check_declared(played)
-    own = getattr(plan, "horizon", None)
-    steps = count(horizon, "horizon") if horizon is not None else own or played.horizon
-    if steps > played.horizon:
+    simulator: World = LabelledWorld(world) if isinstance(world, FiniteWorld) else world
+    check_kind(simulator, World, "world", "a world such as rf.from_gymnasium returns")
+    check_declared(simulator)
+    planned = plan.horizon if isinstance(plan, Plan) else None
+    steps = count(horizon, "horizon") if horizon is not None else planned or simulator.horizon
+    if steps > simulator.horizon:
         raise ValueError(
-            f"{steps} steps were asked for, and episodes of this world have {played.horizon}: "
+            f"{steps} steps were asked for, and episodes of this world have {simulator.horizon}: "
             "give a smaller horizon=, or make the world with a longer one"
         )
     discount = as_number(discount, "discount")
     if not 0.0 < discount <= 1.0:
         raise ValueError(f"discount must lie in (0, 1], got {discount}")
-    gained = _gained(world, reward, steps)
-    crowd = _crowd(played, episodes)
+    reward_of = _reward_of(world, reward, steps)
+    copies = _copies(simulator, episodes)
     returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)
-    size = len(crowd)
+    size = len(copies)
     for first in range(0, episodes, size):  # all at once where there can be several worlds, else one by one
         numbers = np.arange(first, min(first + size, episodes))
-        states = [crowd[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
+        states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
         for h in range(steps):
             if not len(numbers):
                 break
             now = np.array(states)
             actions = plan.act(now, h)
-            after = [crowd[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
-            following = np.array([step[0] for step in after])
-            if following.dtype.kind == "f" and not np.isfinite(following).all():
+            after = [copies[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
+            next_states = np.array([step[0] for step in after])
+            if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
-            returns[numbers] += discount**h * gained(h, now, actions, following)
+            returns[numbers] += discount**h * reward_of(h, now, actions, next_states)
             lengths[numbers] += 1
             ended[numbers] = [step[1] for step in after]
             going = np.array([not (step[1] or step[2]) for step in after], bool)
-            numbers, states = numbers[going], list(following[going])
+            numbers, states = numbers[going], list(next_states[going])
     return Score(returns, lengths, ended)
 
 
-def _gained(world: Any, reward: Any, horizon: int) -> Any:
+def _reward_of(world: Any, reward: Any, horizon: int) -> Any:
     if not isinstance(world, FiniteWorld):
         return RewardFunction(reward, world.spaces)
     table = reward_table(reward, world.grid, horizon)
-    return lambda h, state, action, following: table[h if len(table) > 1 else 0][state, action]
+    return lambda h, state, action, next_state: table[h if len(table) > 1 else 0][state, action]
 
 
-def _crowd(world: World, most: int) -> list[World]:
+def _copies(world: World, most: int) -> list[World]:
     """As many copies of a world as episodes are played, or it alone if it cannot be copied."""
     first = world.copy()
     if first is None:

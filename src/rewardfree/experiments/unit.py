@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from rewardfree.evaluation.references import myopic_gap, random_gap
+from rewardfree.evaluation.exact import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.registry import build, canonical
 from rewardfree.worlds import Instance

@@ -1,8 +1,8 @@
 """Kernels as frozen values: `k(x, y)` is the (n,m) matrix of k(x_i, y_j), `k.diag(x)` the (n,) k(x_i, x_i).
 
-Letters: x (n,d), y (m,d). Kernels have unit variance unless scaled (`Linear` is what it is); they add,
-multiply and scale with `+` and `*`. Anything else that offers `k(x, y)` and `k.diag(x)`, such as a
-scikit-learn kernel, is accepted wherever a kernel is.
+Points are x (n,d) and y (m,d). Kernels have k(x, x) = 1 unless scaled, except `Linear`. `+` and `*` add,
+multiply and scale them. Any object with `k(x, y)` and `k.diag(x)`, such as a scikit-learn kernel, is accepted
+as a kernel.
 """
 
 from rewardfree.kernels.algebra import Foreign, Kernel, Product, Scaled, Sum, as_kernel

@@ -1,8 +1,9 @@
-"""What every kernel offers, and kernels made of others: sums, products, multiples, and foreign ones."""
+"""The contract of a kernel, and kernels made of others: sums, products, multiples, and foreign kernels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,36 +11,36 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from rewardfree.arrays import Array, as_points, namespace, positive, to_numpy
+from rewardfree.arrays import Array, Floats, as_points, namespace, positive, to_numpy
 from rewardfree.registry import registered
 
 
 class Kernel(ABC):
-    """What every kernel offers. A new one writes its two formulas and inherits checks and algebra."""
+    """The contract of a kernel. A subclass writes two formulas, and inherits the checks and the algebra."""
 
     @abstractmethod
     def _between(self, x: Array, y: Array) -> Array:
-        """The (n,m) matrix of k(x_i, y_j), for points that are checked already."""
+        """The (n,m) matrix of k(x_i, y_j), for checked points."""
 
     @abstractmethod
     def _at(self, x: Array) -> Array:
-        """The (n,) values k(x_i, x_i), for points that are checked already."""
+        """The (n,) values k(x_i, x_i), for checked points."""
 
     def _check(self, points: Array, name: str) -> None:
-        """Refuse points that this kernel cannot take, because of their dimension or their size."""
+        """Refuse points whose dimension or size this kernel cannot take."""
         return
 
-    # NumPy must not take a kernel for an array of objects: np.float64(2) * kernel is for __rmul__.
+    # NumPy must leave np.float64(2) * kernel to __rmul__, and not take the kernel for an array of objects.
     __array_ufunc__ = None
 
     @property
     def cpu_only(self) -> bool:
-        """Whether values are computed on the CPU and moved, whatever the arrays are."""
+        """Whether values are always computed on the CPU, and moved to the device of the arrays."""
         return False
 
     @property
     def mirrored(self) -> bool:
-        """Whether turning the sign of any coordinate of x - y changes nothing; False if unknown."""
+        """Whether k(x, y) depends on |x_i - y_i| only, for each coordinate i; False if unknown."""
         return False
 
     def __call__(self, x: Array, y: Array | None = None) -> Array:
@@ -52,7 +53,7 @@ class Kernel(ABC):
         return self._at(self.checked(x, "x"))
 
     def checked(self, points: Array, name: str, like: Array | None = None) -> Array:
-        """`points` as finite (n,d) of a dimension this kernel takes, and of `like`'s dimension and kind."""
+        """`points` as finite (n,d) that this kernel takes, of the dimension and array type of `like`."""
         points = as_points(points, name, None if like is None else like.shape[1])
         if points.shape[0]:
             self._check(points, name)
@@ -66,8 +67,8 @@ class Kernel(ABC):
         return points
 
     def between(self, x: Array, y: Array) -> Array:
-        """`self(x, y)` without the checks, for loops whose points were checked once."""
-        # Denormal numbers carry no information, and slow the products that follow.
+        """`self(x, y)` without the checks, for loops on points that were checked before."""
+        # Denormal numbers carry no information, and slow down the products that follow.
         values = self._between(x, y)
         xp = namespace(values)
         kept = xp.abs(values) >= _smallest_normal(xp, values.dtype)
@@ -87,7 +88,7 @@ class Kernel(ABC):
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """`kernel` itself if it is one of ours, else a wrapper round anything with `k(x, y)` and `k.diag(x)`."""
+    """`kernel` itself if it is a `Kernel`, else a wrapper of an object with `k(x, y)` and `k.diag(x)`."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel) and callable(getattr(kernel, "diag", None)) and not isinstance(kernel, type):
@@ -175,7 +176,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class Foreign(Kernel):
-    """A kernel that speaks NumPy alone (scikit-learn's, a user's): evaluated on the CPU, then moved."""
+    """A kernel from outside (scikit-learn's, a user's) that takes NumPy arrays only: evaluated on the CPU."""
 
     kernel: Any
 
@@ -184,10 +185,10 @@ class Foreign(Kernel):
         return True
 
     def __hash__(self) -> int:
-        return hash(repr(self.kernel))  # scikit-learn's kernels have none of their own
+        return hash(repr(self.kernel))  # scikit-learn's kernels have no hash
 
     def _check(self, points: Array, name: str) -> None:
-        # One point tells a noise term apart: it sits in diag(x) and not in k(x, x).
+        # One point shows a noise term: it is part of diag(x) and not of k(x, x).
         first = to_numpy(points[:1, :]).astype(np.float64)
         if not np.isclose(self._diagonal(first)[0], self._matrix(first, first)[0, 0], rtol=1e-9):
             raise ValueError(
@@ -201,25 +202,25 @@ class Foreign(Kernel):
     def _at(self, x: Array) -> Array:
         return on_cpu(self._diagonal, x)
 
-    def _matrix(self, x: Any, y: Any) -> Any:
+    def _matrix(self, x: Floats, y: Floats) -> Floats:
         return self._checked_values(self.kernel(x, y), (len(x), len(y)))
 
-    def _diagonal(self, x: Any) -> Any:
+    def _diagonal(self, x: Floats) -> Floats:
         return self._checked_values(self.kernel.diag(x), (len(x),))
 
-    def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Any:
-        values = np.asarray(values, dtype=np.float64)
-        bad = int(values.size - np.isfinite(values).sum())
-        if values.shape != shape or bad:
+    def _checked_values(self, values: Any, shape: tuple[int, ...]) -> Floats:
+        numbers: Floats = np.asarray(values, dtype=np.float64)
+        bad = int(numbers.size - np.isfinite(numbers).sum())
+        if numbers.shape != shape or bad:
             raise ValueError(
                 f"{self.kernel!r} must give finite values of shape {shape}, "
-                f"got {values.shape} with {bad} NaN or infinite"
+                f"got {numbers.shape} with {bad} NaN or infinite"
             )
-        return values
+        return numbers
 
 
-def on_cpu(function: Any, *arrays: Array) -> Array:
-    """function(*arrays) in NumPy float64, brought back to the arrays' namespace, device and dtype."""
+def on_cpu(function: Callable[..., Floats], *arrays: Array) -> Array:
+    """function(*arrays) in NumPy float64, moved to the namespace, device and dtype of the arrays."""
     xp = namespace(*arrays)
     values = function(*(to_numpy(array).astype(np.float64) for array in arrays))
     device = array_api_compat.device(arrays[0])
@@ -236,6 +237,6 @@ def _is_number(value: Any) -> bool:
 
 
 def set_fields(frozen: Kernel, /, **fields: Any) -> None:
-    """Store checked values on a frozen dataclass while it is being made."""
+    """Store checked values in a frozen dataclass, for its __post_init__."""
     for name, value in fields.items():
         object.__setattr__(frozen, name, value)

@@ -1,4 +1,4 @@
-"""The delta kernel, which makes kernel ridge regression the tabular estimate."""
+"""The delta kernel: kernel ridge regression becomes the tabular estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewardfree.registry import registered
 @registered("kernel", "delta")
 @dataclass(frozen=True)
 class Delta(Kernel):
-    """k(x, y) = 1 if x = y, else 0: every point for itself, the tabular case."""
+    """k(x, y) = 1 if x = y, else 0: points share nothing, the tabular case."""
 
     @property
     def mirrored(self) -> bool:

@@ -1,4 +1,4 @@
-"""The linear kernel: kernel ridge regression becomes linear regression."""
+"""The linear kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rewardfree.arrays import Array, non_negative
 from rewardfree.kernels.algebra import Kernel, set_fields
-from rewardfree.kernels.lengthscales import as_lengthscale, check_lengthscale, scaled_columns
+from rewardfree.kernels.lengthscales import Lengthscale, as_lengthscale, check_lengthscale, scaled_columns
 from rewardfree.registry import registered
 
 
@@ -15,7 +15,7 @@ from rewardfree.registry import registered
 class Linear(Kernel):
     """k(x, y) = (x/lengthscale).(y/lengthscale) + bias: kernel ridge regression becomes linear regression."""
 
-    lengthscale: float | tuple[float, ...] = 1.0
+    lengthscale: Lengthscale = 1.0
     bias: float = 0.0
 
     def __post_init__(self) -> None:

@@ -1,20 +1,17 @@
-"""The Matern correlation M(r) of smoothness nu: closed forms, their slopes, and Bessel functions."""
+"""The Matern correlation M(r) of smoothness nu: closed forms, their slopes, and M by Bessel functions."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import gamma, kv
 
-from rewardfree.arrays import Array, namespace
+from rewardfree.arrays import Array, Floats, namespace
 
-Floats: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"
-
-#: From this order on the large-order expansion is exact to rounding (checked against mpmath).
+#: From this order on the expansion for large orders is exact to rounding (checked against mpmath).
 LARGE_ORDER = 40.0
 #: Smoothness with a closed form; infinity is the squared exponential.
 CLOSED_FORMS = (0.5, 1.5, 2.5, math.inf)
@@ -35,19 +32,19 @@ def closed_form(nu: float, square: Array) -> Array:
 
 
 def closed_form_in_place(nu: float, t: Floats) -> Floats:
-    """The same for t = 2 nu r^2 (r^2/2 for the squared exponential), in the memory of `t`: for hot loops."""
+    """M by t = 2 nu r^2 (r^2/2 for the squared exponential), in the memory of `t`: for hot loops."""
     if nu == math.inf:
         np.negative(t, out=t)
         return np.exp(t, out=t)
     np.sqrt(t, out=t)
-    falling = np.exp(-t)
+    decay = np.exp(-t)
     if nu == 2.5:  # Horner's rule
         polynomial = t * (1.0 / 3.0)
         polynomial += 1.0
         polynomial *= t
         t = polynomial
     t += 1.0
-    t *= falling
+    t *= decay
     return t
 
 
@@ -56,8 +53,8 @@ def slope(nu: float, square: Floats) -> Floats:
     if nu == math.inf:
         return -0.5 * np.exp(-0.5 * square)
     t = np.sqrt((2.0 * nu) * square)
-    falling = np.exp(-t)
-    return -1.5 * falling if nu == 1.5 else -(5.0 / 6.0) * (1.0 + t) * falling
+    decay = np.exp(-t)
+    return -1.5 * decay if nu == 1.5 else -(5.0 / 6.0) * (1.0 + t) * decay
 
 
 def matern_correlation(nu: float, r: Floats) -> Floats:
@@ -68,16 +65,16 @@ def matern_correlation(nu: float, r: Floats) -> Floats:
 def _by_recurrence(nu: float, r: Floats) -> Floats:
     """M_{v+1}(t) = M_v(t) + t^2/(4 v (v-1)) M_{v-1}(t), up from the fractional part of nu.
 
-    K_{v+1} = K_{v-1} + (2v/t) K_v, rewritten for M: every term is positive, so nothing cancels, and
-    the powers of t that overflow in the plain formula never appear.
+    This is K_{v+1} = K_{v-1} + (2v/t) K_v, rewritten for M: every term is positive, so nothing cancels, and
+    no power of t overflows.
     """
     t = np.sqrt(2.0 * nu) * r
     steps = int(np.ceil(nu)) - 1
     order = nu - steps  # in (0, 1]
-    lower = _plain(order, t)
+    lower = _bessel_form(order, t)
     if steps == 0:
         return lower
-    value = _plain(order + 1.0, t)
+    value = _bessel_form(order + 1.0, t)
     quarter = 0.25 * t * t
     for step in range(1, steps):
         v = order + step
@@ -85,11 +82,11 @@ def _by_recurrence(nu: float, r: Floats) -> Floats:
     return value
 
 
-def _plain(order: float, t: Floats) -> Floats:
+def _bessel_form(order: float, t: Floats) -> Floats:
     """2^(1-v)/Gamma(v) t^v K_v(t) for 0 < v <= 2, where only t = 0 and huge t need care."""
-    # K_v overflows further down, where the value has long been 1.
+    # K_v overflows for smaller t; there the value is 1.
     safe = np.maximum(t, 1e-300 if order <= 1.0 else 1e-150)
-    with np.errstate(under="ignore"):  # K_v(t) -> 0 for large t: zero is the answer
+    with np.errstate(under="ignore"):  # K_v(t) underflows to 0 for large t, which is right
         value = 2.0 ** (1.0 - order) / gamma(order) * safe**order * kv(order, safe)
     return np.where(t == 0.0, 1.0, value)
 
@@ -98,8 +95,8 @@ def _by_expansion(nu: float, r: Floats) -> Floats:
     """Debye's expansion of K_nu(nu z), z = sqrt(2/nu) r, combined with Stirling's for Gamma(nu).
 
     With w = sqrt(1 + z^2): log M = nu (1 - w + log((1 + w)/2)) - log(w)/2 + log(S(1/w)/S(1)),
-    S(p) = sum_k (-1)^k u_k(p)/nu^k. The large terms cancel on paper, not in floating point: as
-    nu grows this tends to -r^2/2, the squared-exponential kernel.
+    S(p) = sum_k (-1)^k u_k(p)/nu^k. The large terms of both expansions are cancelled on paper, not in
+    floating point. As nu grows log M tends to -r^2/2, the squared exponential.
     """
     square = 2.0 / nu * r * r
     w = np.sqrt(1.0 + square)

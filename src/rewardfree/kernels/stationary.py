@@ -1,4 +1,4 @@
-"""Kernels that are functions of the scaled distance of two points."""
+"""Stationary kernels: squared exponential and Matern."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rewardfree.arrays import Array, namespace, positive
 from rewardfree.kernels.algebra import Kernel, on_cpu, set_fields
-from rewardfree.kernels.lengthscales import as_lengthscale, check_lengthscale, scaled_columns
+from rewardfree.kernels.lengthscales import Lengthscale, as_lengthscale, check_lengthscale, scaled_columns
 from rewardfree.kernels.matern import CLOSED_FORMS, closed_form, matern_correlation
 from rewardfree.registry import registered
 
@@ -16,7 +16,7 @@ from rewardfree.registry import registered
 class Stationary(Kernel):
     """A function of the scaled distance r(x, y) = |(x - y)/lengthscale|, 1 at r = 0."""
 
-    lengthscale: float | tuple[float, ...]
+    lengthscale: Lengthscale
 
     @property
     def mirrored(self) -> bool:
@@ -30,7 +30,7 @@ class Stationary(Kernel):
         check_lengthscale(self.lengthscale, points, name)
 
     def _between(self, x: Array, y: Array) -> Array:
-        # Differences first: |x|^2 + |y|^2 - 2 x.y loses half the digits of r for near points.
+        # By differences: |x|^2 + |y|^2 - 2 x.y would lose half of the digits of r for near points.
         square = None
         for u, v in scaled_columns(x, y, self.lengthscale):
             difference = u[:, None] - v[None, :]
@@ -47,7 +47,7 @@ class Stationary(Kernel):
 class SquaredExponential(Stationary):
     """k(x, y) = exp(-r^2/2), r = |(x - y)/lengthscale|."""
 
-    lengthscale: float | tuple[float, ...] = 1.0
+    lengthscale: Lengthscale = 1.0
 
     def __post_init__(self) -> None:
         set_fields(self, lengthscale=as_lengthscale(self.lengthscale))
@@ -61,12 +61,12 @@ class SquaredExponential(Stationary):
 class Matern(Stationary):
     """k(x, y) = 2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) r, r = |(x - y)/lengthscale|.
 
-    Closed forms for nu = 1/2, 3/2, 5/2; nu = inf is the squared exponential. Any other nu > 0 goes
-    through Bessel functions, in float64 on the CPU.
+    Closed forms for nu = 1/2, 3/2, 5/2; nu = inf is the squared exponential. Any other nu > 0 needs Bessel
+    functions, in float64 on the CPU.
     """
 
     nu: float
-    lengthscale: float | tuple[float, ...] = 1.0
+    lengthscale: Lengthscale = 1.0
 
     def __post_init__(self) -> None:
         limit = isinstance(self.nu, float) and self.nu == math.inf

@@ -14,11 +14,11 @@ from rewardfree.registry import registered
 @registered("kernel", "ntk")
 @dataclass(frozen=True)
 class NeuralTangent(Kernel):
-    """The tangent kernel of a ReLU network of `depth` hidden layers and infinite width, made k(x, x) = 1.
+    """The tangent kernel of a ReLU network of `depth` hidden layers and infinite width, with k(x, x) = 1.
 
     With q = sqrt(S(x,x) S(y,y)), u = S(x,y)/q, S_0 = T_0 = x.y + bias: S_l = q k1(u) + bias,
-    T_l = S_l + T_{l-1} k0(u); k = T(x,y)/sqrt(T(x,x) T(y,y)). Inputs are embedded as (x, 1), or scaling a
-    point would not move it; `bias` is the variance of the biases.
+    T_l = S_l + T_{l-1} k0(u); k = T(x,y)/sqrt(T(x,x) T(y,y)). Inputs are embedded as (x, 1): otherwise all
+    multiples of a point would be one point. `bias` is the variance of the biases.
     """
 
     depth: int
@@ -28,10 +28,10 @@ class NeuralTangent(Kernel):
         set_fields(self, depth=count(self.depth, "depth"), bias=non_negative(self.bias, "bias"))
 
     def _check(self, points: Array, name: str) -> None:
-        check_size(points, name, power=4, unit=1.0, beside=math.sqrt(self.bias))
+        check_size(points, name, power=4, unit=1.0, offset=math.sqrt(self.bias))
 
     def _between(self, x: Array, y: Array) -> Array:
-        """The recursion in v = 1 - u, so that k(x, x) is 1 to the last digit: arccos(1 - v) is not."""
+        """The recursion in v = 1 - u, which keeps k(x, x) = 1 exact: arccos(u) loses digits near 1."""
         xp, bias = namespace(x, y), self.bias
         a, b = _embedded_norm(x) + bias, _embedded_norm(y) + bias  # S(x,x), S(y,y)
         v = self._first_gap(x, y, a, b)
@@ -51,7 +51,7 @@ class NeuralTangent(Kernel):
         return tangent / xp.sqrt(self._tangent_norm(x)[:, None] * self._tangent_norm(y)[None, :])
 
     def _first_gap(self, x: Array, y: Array, a: Array, b: Array) -> Array:
-        """1 - u for the input layer: half the squared distance of the embedded points on the sphere."""
+        """1 - u in the input layer: half the squared distance of the embedded points on the sphere."""
         xp = namespace(x, y)
         root_a, root_b = xp.sqrt(a), xp.sqrt(b)
         constant = 1.0 / root_a[:, None] - 1.0 / root_b[None, :]
@@ -62,7 +62,7 @@ class NeuralTangent(Kernel):
         return 0.5 * square
 
     def _tangent_norm(self, x: Array) -> Array:
-        """T_L(x,x), by the steps of the recursion: a point and its copy must divide to exactly 1."""
+        """T_L(x,x), by the same additions as in `_between`: k(x, x) must come out as exactly 1."""
         a = tangent = _embedded_norm(x) + self.bias
         for _ in range(self.depth):
             a = a + self.bias

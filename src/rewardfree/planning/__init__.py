@@ -2,9 +2,9 @@
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
 from rewardfree.planning.default import DefaultPlanner
-from rewardfree.planning.finite import FinitePlan, plan_runs
+from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
-from rewardfree.planning.plan import plan, plan_many
+from rewardfree.planning.plan import plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.planning.sampled import SampledPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -43,12 +43,16 @@ class ValuePlanner(Planner):
         """What sigma is multiplied with: beta and its sign."""
 
     def plan(self, request: PlanRequest) -> list[Any]:
-        from rewardfree.planning.finite import plan_finite
-        from rewardfree.planning.sampled import plan_sampled
-
         if isinstance(request.data, Experience):
+            from rewardfree.planning.sampled import plan_sampled
+
             return plan_sampled(self, request)
-        return plan_finite(self, [request])[0]
+        return self.plan_runs([request])[0]
+
+    def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
+        from rewardfree.planning.finite import plan_finite
+
+        return plan_finite(self, requests)
 
     def check_rewards(self, low: float, high: float) -> None:
         """Refuse rewards outside [0,1] where values are clipped to [0,H]."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from rewardfree.data import Experience
@@ -23,12 +25,15 @@ class DefaultPlanner(Planner):
     """
 
     def plan(self, request: PlanRequest) -> list[Any]:
-        model = request.model
-        if model is not None:
-            model = replace(model, centred=model.centred or model.pooled)
-        request = replace(request, data=request.data.using_all().centred(), model=model)
-        plans = self.choose(request).plan(request)
-        return [replace(plan, chosen_by=self) for plan in plans]
+        request = _using_all(request)
+        return [replace(plan, chosen_by=self) for plan in self.choose(request).plan(request)]
+
+    def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
+        return [
+            [replace(plan, chosen_by=self) for plan in plans]
+            for planner, group in groupby(map(_using_all, requests), key=self.choose)
+            for plans in planner.plan_runs(list(group))
+        ]
 
     def choose(self, request: PlanRequest) -> Planner:
         """The planner for these data."""
@@ -38,3 +43,11 @@ class DefaultPlanner(Planner):
         if data.is_box and data.spaces.state.size in SIDES and request.used_model.pooled:
             return DynamicsPlanner()
         return Mean(clip="range")
+
+
+def _using_all(request: PlanRequest) -> PlanRequest:
+    """The same with every transition, and centred if one regression serves all steps."""
+    model = request.model
+    if model is not None:
+        model = replace(model, centred=model.centred or model.pooled)
+    return replace(request, data=request.data.using_all().centred(), model=model)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rewardfree.arrays import CPU, DType, Placement, check_kind, count, to_numpy
+from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, ModelPosteriors
 from rewardfree.estimates.backups import alg1_q
@@ -38,10 +38,10 @@ class FinitePlan(Plan):
     grid: Grid
     horizon: int
     planner: Planner
-    model: Model
+    model: Model | None
     transitions: int
-    actions: Any  # (h,s) indices
-    values: Any  # (h,s) the planner's own V_h, not the policy's true value
+    actions: Integers  # (h,s) indices
+    values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
 
     def act(self, state: Any, h: int = 0) -> Any:
@@ -72,34 +72,6 @@ class FinitePlan(Plan):
             raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {state}")
         entries = table[h][states]
         return entries.item() if states.ndim == 0 else entries
-
-
-def plan_runs(
-    runs: Sequence[Transitions],
-    rewards: Sequence[Any],
-    planner: Planner | None = None,
-    model: Model | None = None,
-    horizon: int | None = None,
-    discount: float | None = None,
-    *,
-    seed: int = 0,
-    device: str = "cpu",
-    dtype: DType | None = None,
-) -> list[list[FinitePlan]]:
-    """`plan_many` for each of several runs on one grid: [run][reward]. Runs that share points go together."""
-    from rewardfree.planning.alg1 import ValuePlanner
-    from rewardfree.planning.default import DefaultPlanner
-
-    for run in runs:
-        check_kind(run, Transitions, "data", "what rf.explore returns; plan_runs takes several")
-    placement = Placement(device, dtype)
-    planner = DefaultPlanner() if planner is None else planner
-    requests = [
-        PlanRequest(run, rewards, model, horizon, discount, seed=seed, placement=placement) for run in runs
-    ]
-    if isinstance(planner, ValuePlanner):
-        return plan_finite(planner, requests)
-    return [planner.plan(request) for request in requests]
 
 
 def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[list[FinitePlan]]:

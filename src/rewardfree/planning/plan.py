@@ -84,7 +84,7 @@ def plan(
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _plans(planner, request)[0]
+    policy: FinitePlan | WorldPlan = _planner(planner).plan(request)[0]
     return policy
 
 
@@ -134,12 +134,34 @@ def plan_many(
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _plans(planner, request)
+    return _planner(planner).plan(request)
 
 
-def _plans(planner: Planner | None, request: PlanRequest) -> list[Any]:
+def plan_runs(
+    runs: Sequence[Transitions],
+    rewards: Sequence[FiniteReward],
+    planner: Planner | None = None,
+    model: Model | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: DType | None = None,
+) -> list[list[FinitePlan]]:
+    """`plan_many` for each of several runs on one grid: [run][reward]. Runs that share points go together."""
+    for run in runs:
+        check_kind(run, Transitions, "data", "what rf.explore returns; plan_runs takes several")
+    placement = Placement(device, dtype)
+    requests = [
+        PlanRequest(run, rewards, model, horizon, discount, seed=seed, placement=placement) for run in runs
+    ]
+    return _planner(planner).plan_runs(requests)
+
+
+def _planner(planner: Planner | None) -> Planner:
     planner = DefaultPlanner() if planner is None else planner
     check_kind(
         planner, Planner, "planner", "DefaultPlanner(), DynamicsPlanner(), Mean(), Optimistic(beta) and so on"
     )
-    return planner.plan(request)
+    return planner

@@ -63,7 +63,12 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
         "actions": plan.actions,
         "values": plan.values,
     }
-    _write(path, plan, arrays, _PLAN)
+    model = plan.model
+    try:
+        to_table(model)
+    except ValueError:  # a kernel of another library, without which the plan acts as well
+        model = None
+    _write(path, plan, arrays, _PLAN, {"model": model})
 
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
@@ -173,8 +178,8 @@ def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> 
         raise ValueError(f"its tables have shape {arrays['tables'].shape} for {mesh.size} nodes")
     values = MeshValues(mesh, arrays["tables"], arrays["to_go"], fields["discount"], fields["drift"])
     on_mesh = MeshDynamics(spaces, dynamics, mesh, arrays["actions"], is_end, fields["noisy"])
-    known = {name: fields[name] for name in (*_WORLD_PLAN, "expected")}
-    return {**known, "on_mesh": on_mesh, "mesh_values": values}
+    described = {name: fields[name] for name in (*_WORLD_PLAN, "expected")}
+    return {**described, "on_mesh": on_mesh, "mesh_values": values}
 
 
 def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
@@ -215,8 +220,8 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
     recursion = recursion_for(estimate, reward, fields["planner"], horizon, discount)
     for h in range(horizon):
         recursion.remember(h, arrays.get(f"weights{h}"), float(arrays["centres"][h]))
-    known = {name: fields[name] for name in _WORLD_PLAN}
-    return SampledPlan(**known, discount_factor=discount, reward=reward, recursion=recursion)
+    described = {name: fields[name] for name in _WORLD_PLAN}
+    return SampledPlan(**described, discount_factor=discount, reward=reward, recursion=recursion)
 
 
 def _write(

@@ -34,6 +34,10 @@ class PlanRequest:
             raise ValueError(
                 f"rewards must be a list of rewards, got the one formula {self.rewards!r}: use plan"
             )
+        if not hasattr(self.rewards, "__len__"):
+            raise ValueError(
+                f"rewards must be a list of rewards, got {self.rewards!r:.200}: use plan for one"
+            )
         if not len(self.rewards):
             raise ValueError("rewards must hold at least one reward, got none")
         if self.model is not None:
@@ -82,14 +86,19 @@ class Planner(ABC):
     def plan(self, request: PlanRequest) -> list[Any]:
         """One `Plan` for each reward; what needs no reward is computed once."""
 
+    def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
+        """`plan` for the same rewards on several runs of one finite world: those alike may go together."""
+        return [self.plan(request) for request in requests]
+
 
 class Plan(ABC):
     """A policy, and what it was made of."""
 
     planner: Planner  # which made it
     chosen_by: Planner | None  # which chose that planner, if a user did not
-    model: Model  # with the kernel and the ridge that were used
+    model: Model | None  # with the kernel and the ridge that were used; None: no file could hold that kernel
     transitions: int  # how many samples the estimate rests on
+    horizon: int | None  # None: no end, discounted
 
     @abstractmethod
     def act(self, state: Any, h: int = 0) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import check_finite, count
+from rewardfree.model import Model
 from rewardfree.planning.planner import Plan
 from rewardfree.worlds.spaces import Discrete, Spaces
 from rewardfree.worlds.world import Observation
@@ -21,6 +22,7 @@ class WorldPlan(Plan):
     observation: Observation | None
     horizon: int | None  # None: no end, discounted
     provenance: Mapping[str, Any]  # of the world
+    model: Model  # which the plan needs to act
     expected: float | None  # the mean return inside the model, where it was computed
 
     @property

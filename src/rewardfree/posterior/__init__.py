@@ -1,31 +1,31 @@
-"""Exact kernel ridge regression that remembers where it looked and nothing else."""
+"""Exact kernel ridge regression. A posterior holds the points that were seen, and no targets."""
 
-from rewardfree.posterior.bundle import Bundle
 from rewardfree.posterior.counts import Counts
 from rewardfree.posterior.design import Design
+from rewardfree.posterior.earlier import EarlierPosteriors
 from rewardfree.posterior.engine.backend import room_for
+from rewardfree.posterior.feature_maps import FourierFeatures, PolynomialFeatures
 from rewardfree.posterior.features import FeatureDesign, FeatureLattice
 from rewardfree.posterior.lattice import Lattice
-from rewardfree.posterior.maps import FourierFeatures, PolynomialFeatures
 from rewardfree.posterior.partition import Partition
-from rewardfree.posterior.partitions import Partitions
-from rewardfree.posterior.prefix import Prefixes
+from rewardfree.posterior.partition_lattice import PartitionLattice
+from rewardfree.posterior.posterior_list import PosteriorList
 from rewardfree.posterior.protocol import BasisPosterior, Posterior, Posteriors
 
 __all__ = [
     "BasisPosterior",
-    "Bundle",
     "Counts",
     "Design",
+    "EarlierPosteriors",
     "FeatureDesign",
     "FeatureLattice",
     "FourierFeatures",
     "Lattice",
     "Partition",
-    "Partitions",
+    "PartitionLattice",
     "PolynomialFeatures",
     "Posterior",
+    "PosteriorList",
     "Posteriors",
-    "Prefixes",
     "room_for",
 ]

@@ -1,7 +1,7 @@
-"""A partition of a box into cells that are halved along every axis where samples gather (Vakili et al. 2024).
+"""Partitions of a box into cells that are halved on every axis where samples gather (Vakili et al. 2024).
 
 A cell of side rho (the box has side 1) with N samples is split into 2^d while rho^-alpha < N + 1. Cells are
-half-open, the last ones along an axis closed, so they tile the box and a point lies in exactly one.
+half-open, the last ones along an axis closed, so a point of the box lies in exactly one cell.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import positive
+from rewardfree.arrays import Floats, Integers, positive
 
-#: A cell is halved at most so often: coordinates have no digits left that could tell further halves apart.
+#: The most halvings of a cell: coordinates have no digits beyond.
 LEVELS = 50
 
-#: A level and a corner in units of the side 2^-level: which of the level's cells it is.
-Place: TypeAlias = tuple[int, tuple[int, ...]]
+#: A cell, named by its level and its lower corner in units of its side 2^-level.
+CellKey: TypeAlias = tuple[int, tuple[int, ...]]
 
 
-def addresses(points: Any, low: Any, high: Any) -> Any:
-    """The corners of the finest cells that points (n,d) of a box lie in, (n,d); those beyond it, the nearest.
+def addresses(points: Floats, low: float | Floats, high: float | Floats) -> Integers:
+    """The corners of the finest cells that hold points (n,d): (n,d). Outside the box it is the nearest cell.
 
-    An axis along which the box has no extent counts as its lower end.
+    On an axis along which the box has no extent all points are at its lower end.
     """
     span = np.asarray(high, np.float64) - np.asarray(low, np.float64)
     unit = (np.asarray(points, np.float64) - low) / np.where(span > 0.0, span, 1.0)
-    return np.minimum(np.clip(unit, 0.0, 1.0) * 2.0**LEVELS, 2.0**LEVELS - 1.0).astype(np.int64)
+    corners = np.minimum(np.clip(unit, 0.0, 1.0) * 2.0**LEVELS, 2.0**LEVELS - 1.0)
+    return np.asarray(corners, np.int64)
 
 
 def check_alpha(alpha: Any) -> float | None:
-    """The exponent of the split rule, or None: never split."""
+    """`alpha` as the exponent of the split rule, or None for cells that are never split."""
     return None if alpha is None else positive(alpha, "alpha")
 
 
 def check_drop(drop: Any) -> bool:
-    """Whether samples are forgotten at a split."""
+    """`drop` as True or False."""
     if not isinstance(drop, bool):
         raise ValueError(f"drop must be True or False, got {drop!r}")
     return drop
@@ -48,23 +48,23 @@ def check_drop(drop: Any) -> bool:
 
 @dataclass
 class Cell:
-    """A cell that has samples, and which of the partition's samples it predicts from."""
+    """A cell with samples."""
 
-    place: Place
-    samples: list[int] = field(default_factory=list)
+    key: CellKey
+    samples: list[int] = field(default_factory=list)  # the numbers of the samples that it predicts from
 
 
-class Cells:
-    """One partition, from the whole box on. `drop`: what a cell has seen is forgotten when it is split."""
+class CellTree:
+    """One partition, at first the whole box. With `drop` a cell that is split loses its samples."""
 
     def __init__(self, alpha: float | None, drop: bool = False) -> None:
         self.alpha, self.drop = check_alpha(alpha), check_drop(drop)
-        self._split: set[Place] = set()
-        self._cells: dict[Place, Cell] = {}
-        self._addresses: list[tuple[int, ...]] = []  # of every sample that came
+        self._split: set[CellKey] = set()
+        self._cells: dict[CellKey, Cell] = {}
+        self._addresses: list[tuple[int, ...]] = []  # of all samples
 
     def __len__(self) -> int:
-        """How many samples came."""
+        """The number of samples, dropped ones included."""
         return len(self._addresses)
 
     def __iter__(self) -> Iterator[Cell]:
@@ -72,90 +72,81 @@ class Cells:
         return iter(self._cells.values())
 
     def add(self, address: Any) -> tuple[Cell, list[Cell] | None]:
-        """One more sample: its cell and, if that had to be split, the cells that have samples there now."""
-        own = tuple(int(each) for each in address)
-        place = (0, (0,) * len(own))
-        while place in self._split:
-            place = _around(own, place[0] + 1)
-        cell = self._cells.setdefault(place, Cell(place))
+        """Add a sample. Returns its cell, and if that is split the cells with samples that replace it."""
+        corner = tuple(map(int, address))
+        key = (0, (0,) * len(corner))
+        while key in self._split:
+            key = _cell_of(corner, key[0] + 1)
+        cell = self._cells.setdefault(key, Cell(key))
         cell.samples.append(len(self._addresses))
-        self._addresses.append(own)
+        self._addresses.append(corner)
         return cell, self._divided(cell) if self.must_split(cell) else None
 
     def must_split(self, cell: Cell) -> bool:
         """rho^-alpha < N + 1, in logarithms."""
         if self.alpha is None:
             return False
-        level, _ = cell.place
+        level, _ = cell.key
         return level < LEVELS and level * self.alpha < math.log2(len(cell.samples) + 1)
 
-    def leaves(self, addresses: Any) -> Iterator[tuple[Cell | None, Any]]:
-        """The cells of addresses (m,d) with the numbers of those in each; None: a cell without samples."""
-        waiting: list[tuple[Place, Any]] = [((0, (0,) * addresses.shape[1]), np.arange(len(addresses)))]
-        while waiting:
-            place, own = waiting.pop()
-            if place not in self._split:
-                yield self._cells.get(place), own
-                continue
-            level = place[0] + 1
-            corners, which = np.unique(addresses[own] >> (LEVELS - level), axis=0, return_inverse=True)
-            parts = (own[which.reshape(-1) == i] for i in range(len(corners)))
-            waiting += [
-                ((level, tuple(map(int, corner))), part) for corner, part in zip(corners, parts, strict=True)
-            ]
-
-    def tiles(self, dim: int) -> list[Place]:
-        """Every cell of the partition, with samples or without."""
-        found: list[Place] = [] if self._split else [(0, (0,) * dim)]
-        for level, corner in self._split:
-            halves = product(*((2 * each, 2 * each + 1) for each in corner))
-            found += [(level + 1, child) for child in halves if (level + 1, child) not in self._split]
-        return found
+    def cells_at(self, addresses: Integers) -> Iterator[tuple[Cell, Integers]]:
+        """The cells with samples that hold some of the addresses (m,d), and the numbers of these in each."""
+        m, d = addresses.shape
+        pending: list[tuple[CellKey, Integers]] = [((0, (0,) * d), np.arange(m))]
+        while pending:
+            key, members = pending.pop()
+            if key in self._split:
+                level = key[0] + 1
+                finer = addresses[members] >> (LEVELS - level)
+                corners, part = np.unique(finer, axis=0, return_inverse=True)
+                for i, corner in enumerate(corners):
+                    pending.append(((level, tuple(map(int, corner))), members[part.reshape(-1) == i]))
+            elif key in self._cells:
+                yield self._cells[key], members
 
     def _divided(self, cell: Cell) -> list[Cell]:
-        """The cells with samples in the place of one that must be split; its parts are looked at again."""
-        self._split.add(cell.place)
-        self._cells.pop(cell.place, None)
-        parts: dict[Place, Cell] = {}
+        """Split a cell, and its parts while the rule demands it. Returns the new cells with samples."""
+        self._split.add(cell.key)
+        self._cells.pop(cell.key, None)
+        parts: dict[CellKey, Cell] = {}
         for sample in [] if self.drop else cell.samples:
-            place = _around(self._addresses[sample], cell.place[0] + 1)
-            parts.setdefault(place, Cell(place)).samples.append(sample)
-        found: list[Cell] = []
+            key = _cell_of(self._addresses[sample], cell.key[0] + 1)
+            parts.setdefault(key, Cell(key)).samples.append(sample)
+        cells: list[Cell] = []
         for part in parts.values():
             if self.must_split(part):
-                found += self._divided(part)
+                cells += self._divided(part)
             else:
-                self._cells[part.place] = part
-                found.append(part)
-        return found
+                self._cells[part.key] = part
+                cells.append(part)
+        return cells
 
 
-def _around(address: tuple[int, ...], level: int) -> Place:
-    """The cell of a level around an address."""
-    shift = LEVELS - level
-    return level, tuple(each >> shift for each in address)
+def _cell_of(address: tuple[int, ...], level: int) -> CellKey:
+    """The cell of a level that holds an address."""
+    return level, tuple(coordinate >> (LEVELS - level) for coordinate in address)
 
 
-class CellOrder:
-    """An order of candidates in which those of any cell lie side by side (Morton's)."""
+class MortonOrder:
+    """Morton's order of candidates, in which those of any cell lie side by side."""
 
-    def __init__(self, addresses: Any) -> None:
+    def __init__(self, addresses: Integers) -> None:
         self.addresses = addresses  # (m,d)
         words, d = [], addresses.shape[1]
         bits = [(level, axis) for level in range(1, LEVELS + 1) for axis in range(d)]
-        for first in range(0, len(bits), 62):  # as many as a whole number holds
+        for first in range(0, len(bits), 62):  # the bits that an int64 holds
             word = np.zeros(len(addresses), np.int64)
             for level, axis in bits[first : first + 62]:
                 word = (word << 1) | ((addresses[:, axis] >> (LEVELS - level)) & 1)
             words.append(word)
-        self.order = np.lexsort(words[::-1])  # (m,) the candidate at each position; of equal ones the first
-        self.position = np.empty_like(self.order)  # (m,) and the position of each candidate
+        self.order = np.lexsort(words[::-1])  # (m,) the candidate at each position
+        self.position = np.empty_like(self.order)  # (m,) the position of each candidate
         self.position[self.order] = np.arange(len(self.order))
         self._windows: dict[int, dict[tuple[int, ...], slice]] = {}
 
-    def window(self, place: Place) -> slice:
-        """The positions of the candidates in a cell that has some."""
-        level, corner = place
+    def window(self, key: CellKey) -> slice:
+        """The positions of the candidates in a cell that has candidates."""
+        level, corner = key
         if level not in self._windows:
             corners = self.addresses[self.order] >> (LEVELS - level)
             edges = 1 + np.flatnonzero((np.diff(corners, axis=0) != 0).any(axis=1))
@@ -167,13 +158,13 @@ class CellOrder:
         return self._windows[level][corner]
 
 
-def cell_order(candidates: Any) -> CellOrder:
-    """Of candidates (m,d), whose bounding box is the box. Many lattices are made on one set: it is kept."""
+def morton_order(candidates: Floats) -> MortonOrder:
+    """The order of candidates (m,d) in their bounding box, cached: many lattices are made on one set."""
     points = np.ascontiguousarray(candidates, np.float64)
-    return _known_order(points.shape, points.tobytes())
+    return _cached_order(points.shape, points.tobytes())
 
 
 @lru_cache(maxsize=8)
-def _known_order(shape: tuple[int, ...], content: bytes) -> CellOrder:
+def _cached_order(shape: tuple[int, ...], content: bytes) -> MortonOrder:
     points = np.frombuffer(content).reshape(shape)
-    return CellOrder(addresses(points, points.min(axis=0), points.max(axis=0)))
+    return MortonOrder(addresses(points, points.min(axis=0), points.max(axis=0)))

@@ -1,24 +1,35 @@
 """Visit counts on a finite candidate set, for many designs at once: the tabular estimate.
 
-With a ridge they are the delta kernel's posterior: a sum of the targets, and no factorisation.
+With a ridge this is the posterior of the delta kernel: sums of targets, and no factorisation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, count, float_dtype, positive, to_numpy
-from rewardfree.posterior.engine.backend import Selection
+from rewardfree.arrays import (
+    Array,
+    DType,
+    Floats,
+    Integers,
+    as_array,
+    as_points,
+    count,
+    float_dtype,
+    positive,
+    to_numpy,
+)
+from rewardfree.posterior.engine.selection import DesignSelector
+from rewardfree.posterior.protocol import Designs, Posteriors
 
 
-class Counts:
-    """g independent designs over one set Z, n visits of each z: the delta kernel's ridge regression.
+class Counts(Posteriors):
+    """g independent designs over one set Z, n visits of each z: ridge regression with the delta kernel.
 
-    Its mean is sum/(n + ridge), its std sqrt(ridge/(n + ridge)). By default for a ridge that vanishes: the
-    average, and as std the limit of sigma/tau, 1/sqrt(n). Where nothing was seen: 0 and 1. On the CPU.
+    The mean is sum/(n + ridge), the std sqrt(ridge/(n + ridge)). The default is the limit of a vanishing
+    ridge: the average, and the limit 1/sqrt(n) of sigma/tau. Without visits they are 0 and 1. On the CPU.
     """
 
     def __init__(
@@ -29,7 +40,7 @@ class Counts:
         designs: int = 1,
         capacity: int = 64,
         device: str | None = None,
-        dtype: Any = None,
+        dtype: DType | None = None,
     ) -> None:
         if device not in (None, "cpu"):
             raise ValueError(f'visits are counted on the CPU: leave device= out, got "{device}"')
@@ -42,115 +53,106 @@ class Counts:
         self._points = np.zeros((g, capacity), np.int64)
         self._lengths = np.zeros(g, np.int64)
         self._visits = np.zeros((g, len(points)))
+        self._select = DesignSelector(g)
 
     @property
     def candidates(self) -> Array:
         return self._candidates
 
-    def visits(self, designs: Any = None) -> Array:
-        """How often each candidate was seen, (g,m)."""
-        return self._visits[self._chosen(designs)]
+    def visits(self, designs: Designs = None) -> Array:
+        """How often each candidate was visited, (g,m)."""
+        return self._visits[self._select(designs).index]
 
-    def indices(self, design: int = 0) -> Any:
+    def indices(self, design: int = 0) -> Integers:
         """The points of one design as candidate indices, in the order in which they came."""
         return self._points[design, : self._lengths[design]].copy()
 
-    def append(self, designs: Any, indices: Any) -> None:
-        chosen = self._numbers(designs)
-        self._add(chosen, np.asarray(indices, np.int64)[:, None])
+    def append(self, designs: Designs, indices: Array) -> None:
+        self._add(self._select(designs).numbers, np.asarray(indices, np.int64)[:, None])
 
-    def extend_each(self, indices: Any) -> None:
-        self._add(self._numbers(None), np.asarray(indices, np.int64))
+    def extend_each(self, indices: Array) -> None:
+        self._add(self._select(None).numbers, np.asarray(indices, np.int64))
 
-    def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
+    def mean(
+        self, targets: Array, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None
+    ) -> Array:
         """The average of the targets (g,n,c) at each candidate, shrunk by the ridge: (g,m,c)."""
-        chosen, targets = self._numbers(designs), to_numpy(as_array(targets, "targets"))
-        g, place, z = self._seen(chosen, 0, targets.shape[1])
-        visits, at_z, values = self._visits[chosen], g * self._visits.shape[1] + z, targets[g, place]
-        sums = [np.bincount(at_z, column, visits.size).reshape(visits.shape) for column in values.T]
+        numbers, targets = self._select(designs).numbers, to_numpy(as_array(targets, "targets"))
+        g, place, z = self._entries(numbers, 0, targets.shape[1])
+        visits, bins, values = self._visits[numbers], g * self._visits.shape[1] + z, targets[g, place]
+        sums = [np.bincount(bins, column, visits.size).reshape(visits.shape) for column in values.T]
         means = np.stack(sums, axis=2) if sums else np.zeros((*visits.shape, 0))
-        means = (means / self._shares(visits)[:, :, None]).astype(targets.dtype, copy=False)
-        wanted = self._rows(at, rows, len(chosen))
-        return means if wanted is None else np.take_along_axis(means, wanted[:, :, None], axis=1)
+        means = (means / self._divisors(visits)[:, :, None]).astype(targets.dtype, copy=False)
+        queries = self._queries(at, rows, len(numbers))
+        return means if queries is None else np.take_along_axis(means, queries[:, :, None], axis=1)
 
-    def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
-        """(g,m), see above."""
+    def std(self, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None) -> Array:
+        """sqrt(ridge/(n + ridge)), or 1/sqrt(n) without a ridge, (g,m)."""
         visits = self.visits(designs)
-        std = np.sqrt((self.ridge or 1.0) / self._shares(visits)).astype(self._candidates.dtype)
-        wanted = self._rows(at, rows, len(visits))
-        return std if wanted is None else np.take_along_axis(std, wanted, axis=1)
+        std = np.sqrt((self.ridge or 1.0) / self._divisors(visits)).astype(self._candidates.dtype)
+        queries = self._queries(at, rows, len(visits))
+        return std if queries is None else np.take_along_axis(std, queries, axis=1)
 
     def of_labels(
-        self, labels: Array, size: int, since: int = 0, *, designs: Any = None, before: Array | None = None
+        self,
+        labels: Array,
+        size: int,
+        since: int = 0,
+        *,
+        designs: Designs = None,
+        before: Array | None = None,
     ) -> Array:
-        """P^ (g,size,m) with mean = V P^ for the targets y_i = V[label_i]: how often each label was seen.
+        """P^ (g,size,m) with mean = V P^ for the targets y_i = V[label_i]: the share of each label.
 
-        As `Lattice.of_labels`: labels (g,n); `before` is P^ of the first `since` points, and is changed.
+        As `Lattice.of_labels`, for labels (g,n). `before`, P^ of the first `since` points, is overwritten.
         """
-        chosen, labels = self._numbers(designs), np.asarray(labels)
-        g, place, z = self._seen(chosen, since, labels.shape[1])
-        visits = self._visits[chosen]
+        numbers, labels = self._select(designs).numbers, np.asarray(labels)
+        g, place, z = self._entries(numbers, since, labels.shape[1])
+        visits = self._visits[numbers]
         if before is None:
-            before = np.zeros((len(chosen), size, visits.shape[1]), self._candidates.dtype)
+            before = np.zeros((len(numbers), size, visits.shape[1]), self._candidates.dtype)
         earlier = visits.copy()
         np.subtract.at(earlier, (g, z), 1.0)
         sums = before
-        sums *= self._shares(earlier)[:, None, :]
-        np.rint(sums, out=sums)  # they are whole numbers: no rounding adds up
+        sums *= self._divisors(earlier)[:, None, :]
+        np.rint(sums, out=sums)  # sums are whole numbers: rounding errors must not add up
         np.add.at(sums, (g, labels[g, since + place], z), 1.0)
-        sums /= self._shares(visits)[:, None, :]
+        sums /= self._divisors(visits)[:, None, :]
         return sums
 
-    def length(self, designs: Any = None) -> int:
-        return int(self._lengths[self._chosen(designs)].max())
+    def length(self, designs: Designs = None) -> int:
+        return int(self._lengths[self._select(designs).index].max())
 
-    def repeat(self, step: Callable[[], None], times: int) -> None:
-        for _ in range(times):
-            step()
-
-    def _add(self, chosen: Any, added: Any) -> None:
-        """Candidates (g,p)."""
+    def _add(self, numbers: Integers, added: Integers) -> None:
+        """Add candidates (g,p) to designs (g,)."""
         p, m = added.shape[1], self._visits.shape[1]
-        if not p or not len(chosen):
+        if not p or not len(numbers):
             return
         if added.min() < 0 or added.max() >= m:
             raise ValueError(f"candidate indices must lie in 0..{m - 1}, got {added.min()}..{added.max()}")
-        places = self._lengths[chosen][:, None] + np.arange(p)
-        short = int(places.max()) + 1 - self._points.shape[1]
-        if short > 0:
-            room = max(short, self._points.shape[1])
-            self._points = np.pad(self._points, ((0, 0), (0, room)))
-        self._points[chosen[:, None], places] = added
-        self._lengths[chosen] += p
-        if p == 1:  # no design has two of them
-            self._visits[chosen, added[:, 0]] += 1.0
+        places = self._lengths[numbers][:, None] + np.arange(p)
+        missing = int(places.max()) + 1 - self._points.shape[1]
+        if missing > 0:
+            self._points = np.pad(self._points, ((0, 0), (0, max(missing, self._points.shape[1]))))
+        self._points[numbers[:, None], places] = added
+        self._lengths[numbers] += p
+        if p == 1:  # faster, and right where no design gets two points
+            self._visits[numbers, added[:, 0]] += 1.0
         else:
-            np.add.at(self._visits, (chosen[:, None], added), 1.0)
+            np.add.at(self._visits, (numbers[:, None], added), 1.0)
 
-    def _shares(self, visits: Any) -> Any:
-        """What sums are divided by: n + ridge, or 1 where that is nothing."""
+    def _divisors(self, visits: Floats) -> Floats:
+        """What sums are divided by: n + ridge; without a ridge n, or 1 if n = 0."""
         return visits + self.ridge if self.ridge else np.maximum(visits, 1.0)
 
-    def _seen(self, chosen: Any, since: int, n: int) -> tuple[Any, Any, Any]:
-        """Of designs' points since .. n-1 those that there are: which design, which place, which z."""
-        lengths = self._lengths[chosen]
+    def _entries(self, numbers: Integers, since: int, n: int) -> tuple[Integers, Integers, Integers]:
+        """The points since .. n-1 of designs, as far as they have them: row of the design, place, and z."""
+        lengths = self._lengths[numbers]
         g, place = np.nonzero(np.arange(since, n) < lengths[:, None])
-        return g, place, self._points[chosen[g], since + place]
+        return g, place, self._points[numbers[g], since + place]
 
-    def _rows(self, at: Any, rows: Any, designs: int) -> Any:
-        """The candidates that are asked about, (g,m); None: all."""
+    def _queries(self, at: Array | None, rows: Array | None, designs: int) -> Any:
+        """The candidates that are asked about, (g,m), or None for all."""
         if at is not None:
             raise ValueError("visits are counted by index: name candidates by rows=")
         return None if rows is None else np.broadcast_to(rows, (designs, np.shape(rows)[-1]))
-
-    def _chosen(self, designs: Any) -> Any:
-        """Designs as an index: a slice gives a view."""
-        if designs is None or isinstance(designs, slice):
-            return designs or slice(None)
-        return self._numbers(designs)
-
-    def _numbers(self, designs: Any) -> Any:
-        every = np.arange(len(self._lengths))
-        if designs is None or isinstance(designs, slice):
-            return every[designs or slice(None)]
-        return Selection.named(designs, len(every)).numbers

@@ -10,26 +10,37 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, get_lapack_funcs
 
-from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, positive
+from rewardfree.arrays import (
+    Array,
+    DType,
+    Floats,
+    Integers,
+    as_array,
+    as_targets,
+    cast,
+    float_dtype,
+    positive,
+)
 from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.posterior.protocol import BasisPosterior
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
 
 #: Queries are answered in blocks whose kernel matrix stays below this many bytes.
 BLOCK_BYTES = 64 * 2**20
-#: A kernel is evaluated for so many pairs of points at a time.
+#: A kernel is evaluated on at most this many pairs of points at a time.
 CACHED = 2**16
 
 
-class Design:
+class Design(BasisPosterior):
     """The points seen so far and the Cholesky factor C of K + ridge I; no targets.
 
-    C is kept packed, row after row: a new point appends its row at the end of the buffer, so nothing is
-    copied but when the buffer doubles. NumPy on the CPU, float64 or float32.
+    C is packed row after row: a new point writes its row at the end of the buffer, and C is copied only when
+    the buffer doubles. NumPy on the CPU, float64 or float32.
     """
 
-    def __init__(self, kernel: Kernel, *, ridge: float, dtype: Any = np.float64) -> None:
+    def __init__(self, kernel: Kernel, *, ridge: float, dtype: DType = np.float64) -> None:
         self.kernel = as_kernel(kernel)
         self.ridge = positive(ridge, "ridge")
         self.dtype = float_dtype(dtype)
@@ -37,8 +48,8 @@ class Design:
         self._packed = np.empty(0, self.dtype)  # C, rows concatenated
         self._count = 0
         self._gain = 0.0
-        self._prior = 0.0  # the largest k(z,z) seen
-        self._unpacked: Any = None
+        self._prior = 0.0  # the largest k(z,z) of the points
+        self._unpacked: Any = None  # C as a square array, while it is valid
 
     def __len__(self) -> int:
         return self._count
@@ -50,10 +61,6 @@ class Design:
     def prior(self) -> float:
         """The largest k(z,z) of the points seen."""
         return self._prior
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return ()
 
     @property
     def points(self) -> Array:
@@ -80,18 +87,10 @@ class Design:
 
     def mean(self, targets: Array, at: Array) -> Array:
         """k_n(q)^T (K_n + ridge I)^-1 y: targets (n,) give (m,), c columns (n,c) give (m,c)."""
-        targets = as_array(targets, "targets")
-        if targets.ndim not in (1, 2) or targets.shape[0] != self._count:
-            raise ValueError(
-                f"targets must have shape ({self._count},) or ({self._count}, c), one per point in the "
-                f"order of extend, got {tuple(targets.shape)}"
-            )
-        targets = cast(targets, self.dtype)
-        check_finite(targets, "targets")
-        at = self._checked(at, "at")
-        columns = targets.reshape(self._count, -1 if self._count else 1)
+        targets, at = as_targets(targets, self._count, self.dtype), self._checked(at, "at")
         if self._count == 0:
             return np.zeros((len(at), *targets.shape[1:]), self.dtype)
+        columns = targets.reshape(self._count, -1)
         with one_blas_thread():
             weights = self._solve(columns)
             result = np.empty((len(at), columns.shape[1]), self.dtype)
@@ -113,10 +112,11 @@ class Design:
             variance = self._clipped(variance, prior, self._count)
         return np.sqrt(variance)
 
-    def greedy(self, candidates: Array, queries: int) -> tuple[Array, Array]:
-        """The candidates (m,d) to add next, each where sigma is then largest: indices and sigma (q,).
+    def greedy(self, candidates: Array, queries: int) -> tuple[Integers, Floats]:
+        """The q candidates (m,d) to add next, each where sigma is then largest: indices and sigma, (q,).
 
-        A pivoted Cholesky factor of what is left of k(Z, Z); O((n + q) m) a query after O(n^2 m) for all.
+        This is a pivoted Cholesky factorisation of the posterior covariance of Z: O(n^2 m) once, and
+        O((n + q) m) for each query.
         """
         candidates = self._checked(candidates, "candidates")
         variance = np.array(self.kernel._at(candidates), self.dtype)
@@ -140,11 +140,11 @@ class Design:
         return chosen, sigma
 
     def basis(self, at: Array) -> Array:
-        """k(q, z_i), (m,n): what `weights` are weights of."""
+        """k(q, z_i), (m,n)."""
         return self._cross(self._checked(at, "at"))
 
     def weights(self, targets: Array) -> Array:
-        """(K_n + ridge I)^-1 y for targets (n,c): means are `basis` times it, for as many q as one likes."""
+        """(K_n + ridge I)^-1 y for targets (n,c): (n,c)."""
         with one_blas_thread():
             return self._solve(cast(targets, self.dtype))
 
@@ -163,7 +163,7 @@ class Design:
         return self._points[: self._count]
 
     def _cross(self, at: Any) -> Any:
-        """k(at, points), evaluated in pieces that stay in the cache: a kernel reads its values many times."""
+        """k(at, points), in pieces that stay in the cache: a kernel passes over its values many times."""
         if len(at) * self._count <= CACHED:
             return self.kernel.between(at, self._used())
         cross, size = np.empty((len(at), self._count), self.dtype), max(1, CACHED // self._count)
@@ -185,25 +185,24 @@ class Design:
         try:
             rows[:, n:] = cholesky(schur, lower=True, check_finite=False)
         except LinAlgError:
-            found = "no Cholesky factor"
-            raise not_positive_definite(self.kernel, self.ridge, n + p, found) from None
+            raise not_positive_definite(self.kernel, self.ridge, n + p, "no Cholesky factor") from None
         return rows, np.diagonal(rows[:, n:])
 
     def _whiten(self, cross: Any, factor: Any) -> Any:
-        """C^-1 k_n(q) for each row k_n(q) of `cross` (m,n), as rows again; `cross` is used up."""
-        if factor is None:  # one query: stream the packed factor, do not unpack it
+        """C^-1 k_n(q) for each row k_n(q) of `cross` (m,n), as rows (m,n). `cross` is overwritten."""
+        if factor is None:  # one query: read the packed factor once, without unpacking it
             tpsv, _, _ = _lapack(self.dtype)
             return tpsv(self._count, self._packed, cross[0], trans=1)[None, :]
-        # cross.T is in LAPACK's column order as it stands, so it is solved in place.
+        # cross.T is in the column order of LAPACK, so it is solved in place.
         _, trsm, _ = _lapack(self.dtype)
         return trsm(1.0, factor, np.ascontiguousarray(cross).T, trans_a=1, overwrite_b=1).T
 
     def _clipped(self, variance: Any, prior: float, points: int) -> Any:
-        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        """max(variance, 0). A variance so negative that rounding does not explain it is an error."""
         lowest = float(variance.min())
         if not lowest >= rounding_floor(prior, self.ridge, points, float(np.finfo(self.dtype).eps)):
-            found = f"a variance of {lowest:.3g}"
-            raise not_positive_definite(self.kernel, self.ridge, points, found)
+            symptom = f"a variance of {lowest:.3g}"
+            raise not_positive_definite(self.kernel, self.ridge, points, symptom)
         return np.maximum(variance, 0.0)
 
     def _solve(self, columns: Any) -> Any:
@@ -216,7 +215,7 @@ class Design:
         return trsm(1.0, factor, trsm(1.0, factor, columns, trans_a=1))
 
     def _factor(self) -> Any:
-        """C^T as a square array in column order; kept until a point is added, for who asks many times."""
+        """C^T as a square array in column order, kept until a point is added."""
         if self._unpacked is None:
             _, _, tpttr = _lapack(self.dtype)
             self._unpacked = tpttr(self._count, self._packed[: _packed_size(self._count)])[0]
@@ -227,7 +226,7 @@ class Design:
         return (slice(start, start + size) for start in range(0, queries, size))
 
     def _reserve(self, points: Any) -> None:
-        """Room for more points; doubling makes the copies cost O(1) per entry over a run."""
+        """Make room for more points. Doubling keeps the cost of all copies at O(1) per entry."""
         need = self._count + len(points)
         if need <= len(self._points):
             return

@@ -1,22 +1,37 @@
-"""A posterior that predicts from the samples of a query's own cell only: any points of a box."""
+"""A posterior that predicts from the samples in the cell of a query only, for any points of a box."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, cast, check_finite, float_dtype, positive, to_numpy
+from rewardfree.arrays import (
+    Array,
+    DType,
+    Floats,
+    Integers,
+    as_array,
+    as_targets,
+    cast,
+    check_finite,
+    float_dtype,
+    positive,
+    to_numpy,
+)
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior.cells import Cells, Place, addresses
+from rewardfree.posterior.cells import Cell, CellKey, CellTree, addresses
 from rewardfree.posterior.design import Design
+from rewardfree.posterior.protocol import BasisPosterior
 
 
-class Partition:
-    """A `Design` in every cell of a partition of the box [low, high], see `Cells`; no targets.
+class Partition(BasisPosterior):
+    """A `Design` in every cell of a partition of the box [low, high], see `CellTree`; no targets.
 
-    It is the posterior of the kernel k(z,z') 1{z and z' in one cell}. The kernel sees points as they are;
-    points beyond the box belong to the nearest cell. With `drop`, targets are still wanted for every point.
+    It is the posterior of the kernel k(z,z') 1{z and z' in one cell}. Points are not scaled to the box for
+    the kernel. Points beyond the box belong to the nearest cell. With `drop`, targets are still wanted for
+    every point.
     """
 
     def __init__(
@@ -26,26 +41,22 @@ class Partition:
         ridge: float,
         alpha: float | None,
         drop: bool = False,
-        low: Any = 0.0,
-        high: Any = 1.0,
-        dtype: Any = np.float64,
+        low: float | Floats = 0.0,
+        high: float | Floats = 1.0,
+        dtype: DType = np.float64,
     ) -> None:
         self.kernel, self.ridge, self.dtype = as_kernel(kernel), positive(ridge, "ridge"), float_dtype(dtype)
-        self.cells = Cells(alpha, drop)
+        self.cells = CellTree(alpha, drop)
         self._box = _checked_box(low, high)
         self._points: Any = None  # (n,d)
-        self._designs: dict[Place, Design] = {}
+        self._designs: dict[CellKey, Design] = {}
 
     def __len__(self) -> int:
         return len(self.cells)
 
     def __repr__(self) -> str:
-        cells = len(list(self.cells))
+        cells = len(self._designs)
         return f"Partition({self.kernel!r}, ridge={self.ridge:g}, {len(self)} points in {cells} cells)"
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return ()
 
     @property
     def points(self) -> Array:
@@ -53,78 +64,62 @@ class Partition:
         return np.empty((0, 0), self.dtype) if self._points is None else self._points.copy()
 
     def extend(self, points: Array) -> None:
-        """Condition on more points (p,d): the cells that they fall in are extended or split, others stay."""
+        """Condition on more points (p,d). Only the cells that they fall in are extended or split."""
         points = self._checked(points, "points")
         if not len(points):
             return
-        known = points if self._points is None else np.concatenate([self._points, points])
-        self._points = known
-        touched: set[Place] = set()
+        self._points = points if self._points is None else np.concatenate([self._points, points])
+        touched: set[CellKey] = set()
         for address in addresses(points, *self._box):
             cell, parts = self.cells.add(address)
             if parts is not None:
-                self._designs.pop(cell.place, None)
-            touched |= {each.place for each in ([cell] if parts is None else parts)}
+                self._designs.pop(cell.key, None)
+            touched |= {part.key for part in ([cell] if parts is None else parts)}
         for cell in self.cells:
-            if cell.place in touched:
-                design = self._designs.setdefault(cell.place, self._design())
-                design.extend(known[cell.samples[len(design) :]])
+            if cell.key in touched:
+                empty = Design(self.kernel, ridge=self.ridge, dtype=self.dtype)
+                design = self._designs.setdefault(cell.key, empty)
+                design.extend(self._points[cell.samples[len(design) :]])
 
     def mean(self, targets: Array, at: Array) -> Array:
-        """k_c(q)^T (K_c + ridge I)^-1 y_c with the samples of q's cell: (n,) give (m,), (n,c) give (m,c)."""
-        targets, at = self._targets(targets), self._checked(at, "at")
-        found = np.zeros((len(at), *targets.shape[1:]), self.dtype)
-        for cell, own in self._leaves(at):
-            if cell is not None:
-                found[own] = self._designs[cell.place].mean(targets[cell.samples], at[own])
-        return found
+        """k_c(q)^T (K_c + ridge I)^-1 y_c for the cell c of q: (n,) give (m,), (n,c) give (m,c)."""
+        targets, at = as_targets(targets, len(self), self.dtype), self._checked(at, "at")
+        means = np.zeros((len(at), *targets.shape[1:]), self.dtype)
+        for cell, queries in self._cells_at(at):
+            means[queries] = self._designs[cell.key].mean(targets[cell.samples], at[queries])
+        return means
 
     def std(self, at: Array) -> Array:
-        """sigma of q's own cell, (m,); sqrt(k(q,q)) in a cell without samples."""
+        """sigma in the cell of q, (m,); sqrt(k(q,q)) in a cell without samples."""
         at = self._checked(at, "at")
-        found = np.sqrt(np.array(self.kernel._at(at), self.dtype))
-        for cell, own in self._leaves(at):
-            if cell is not None:
-                found[own] = self._designs[cell.place].std(at[own])
-        return found
+        std = np.sqrt(np.array(self.kernel._at(at), self.dtype))
+        for cell, queries in self._cells_at(at):
+            std[queries] = self._designs[cell.key].std(at[queries])
+        return std
 
     def information_gain(self) -> float:
         """1/2 logdet(I + K_c/ridge), summed over the cells."""
         return sum(design.information_gain() for design in self._designs.values())
 
     def basis(self, at: Array) -> Array:
-        """What `weights` are weights of: k(q, z_i) where both are in one cell, else 0, (m,n)."""
+        """k(q, z_i) where both are in one cell, else 0, (m,n)."""
         at = self._checked(at, "at")
-        found = np.zeros((len(at), len(self)), self.dtype)
-        for cell, own in self._leaves(at):
-            if cell is not None:
-                found[np.ix_(own, cell.samples)] = self.kernel.between(at[own], self._points[cell.samples])
-        return found
+        basis = np.zeros((len(at), len(self)), self.dtype)
+        for cell, queries in self._cells_at(at):
+            values = self.kernel.between(at[queries], self._points[cell.samples])
+            basis[queries[:, None], cell.samples] = values
+        return basis
 
     def weights(self, targets: Array) -> Array:
-        """(K_c + ridge I)^-1 y_c cell by cell for targets (n,c): means are `basis` times it."""
+        """(K_c + ridge I)^-1 y_c cell by cell for targets (n,c)."""
         targets = cast(targets, self.dtype)
-        found = np.zeros_like(targets)
+        weights = np.zeros_like(targets)
         for cell in self.cells:
-            found[cell.samples] = self._designs[cell.place].weights(targets[cell.samples])
-        return found
+            weights[cell.samples] = self._designs[cell.key].weights(targets[cell.samples])
+        return weights
 
-    def _design(self) -> Design:
-        return Design(self.kernel, ridge=self.ridge, dtype=self.dtype)
-
-    def _leaves(self, at: Any) -> Any:
-        return self.cells.leaves(addresses(at, *self._box))
-
-    def _targets(self, targets: Any) -> Any:
-        targets = as_array(targets, "targets")
-        if targets.ndim not in (1, 2) or targets.shape[0] != len(self):
-            raise ValueError(
-                f"targets must have shape ({len(self)},) or ({len(self)}, c), one per point in the order of "
-                f"extend, got {tuple(targets.shape)}"
-            )
-        targets = cast(targets, self.dtype)
-        check_finite(targets, "targets")
-        return targets
+    def _cells_at(self, at: Any) -> Iterator[tuple[Cell, Integers]]:
+        return self.cells.cells_at(addresses(at, *self._box))
 
     def _checked(self, points: Array, name: str) -> Any:
         points = as_array(points, name)
@@ -139,8 +134,8 @@ class Partition:
         return points
 
 
-def _checked_box(low: Any, high: Any) -> tuple[Any, Any]:
-    """The ends of a box: a number for all axes or one for each, (d,)."""
+def _checked_box(low: Array, high: Array) -> tuple[Floats, Floats]:
+    """The ends of a box: one number for all axes, or a number for each axis (d,)."""
     low, high = (to_numpy(as_array(end, name)) for end, name in ((low, "low"), (high, "high")))
     if low.ndim > 1 or high.ndim > 1 or 0 in low.shape + high.shape:
         raise ValueError(f"low and high must be numbers or have shape (d,), got {low.shape}, {high.shape}")

@@ -1,11 +1,14 @@
-"""What a strategy or a planner may ask of a posterior; nothing else is visible to them."""
+"""What a strategy or a planner may ask of a posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from rewardfree.arrays import Array
+from rewardfree.arrays import Array, Integers, count
+
+#: Which of g designs: a slice, their numbers (g',), or None for all of them.
+Designs: TypeAlias = slice | Sequence[int] | Integers | None
 
 
 @runtime_checkable
@@ -39,10 +42,15 @@ class Posterior(Protocol):
 
 @runtime_checkable
 class BasisPosterior(Posterior, Protocol):
-    """A single posterior whose mean is basis(at) @ weights(targets): many questions, one solve."""
+    """A single posterior whose mean is basis(at) @ weights(targets): one solve for many questions."""
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """(): there is one design."""
+        return ()
 
     def __len__(self) -> int:
-        """How many points there are, each of which has a target."""
+        """The number of points, each of which has a target."""
         ...
 
     def basis(self, at: Array) -> Array:
@@ -56,10 +64,9 @@ class BasisPosterior(Posterior, Protocol):
 
 @runtime_checkable
 class Posteriors(Protocol):
-    """Many posteriors on one finite set Z of candidates (m,d), which are named by their index.
+    """g posteriors on one finite set Z of candidates (m,d). Candidates are named by their index.
 
-    `designs` picks some of them: a slice, numbers, or None for all. A `Lattice` computes them together; a
-    `Bundle` makes any separate posteriors look like this.
+    A `Lattice` computes all of them together. A `PosteriorList` offers separate posteriors in this form.
     """
 
     @property
@@ -67,26 +74,29 @@ class Posteriors(Protocol):
         """The set Z, (m,d)."""
         ...
 
-    def append(self, designs: Any, indices: Any) -> None:
-        """Add candidate `indices[i]` to design `designs[i]`."""
+    def append(self, designs: Designs, indices: Array) -> None:
+        """Add candidate `indices[i]` to design `designs[i]`: any designs, each once, or None for all."""
         ...
 
-    def extend_each(self, indices: Any) -> None:
-        """Add p candidates to every design: (g,p)."""
+    def extend_each(self, indices: Array) -> None:
+        """Add p points to every design, candidate indices (g,p)."""
         ...
 
-    def mean(self, targets: Array, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
-        """At all of Z or as `std`: targets (g,n,c) give (g,m,c). Designs of fewer points ignore the rest."""
+    def mean(
+        self, targets: Array, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None
+    ) -> Array:
+        """The means for targets (g,n,c), (g,m,c). Designs with fewer than n points ignore the rest."""
         ...
 
-    def std(self, at: Any = None, *, rows: Any = None, designs: Any = None) -> Array:
-        """sigma at all of Z, at points of it, or at candidate indices (g,m): (g,m)."""
+    def std(self, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None) -> Array:
+        """sigma at all of Z, at points `at` of it (m,d), or at candidate indices `rows`: (g,m)."""
         ...
 
-    def length(self, designs: Any = None) -> int:
-        """How many targets `mean` wants per design."""
+    def length(self, designs: Designs = None) -> int:
+        """How many targets `mean` wants for each design: the largest count."""
         ...
 
     def repeat(self, step: Callable[[], None], times: int) -> None:
-        """Call `step` that often, see `Lattice.repeat`."""
-        ...
+        """Call `step` that often. A `Lattice` on CUDA records the calls, see `Lattice.repeat`."""
+        for _ in range(count(times, "times", at_least=0)):
+            step()

@@ -1,4 +1,4 @@
-"""How far below zero rounding alone can push a posterior variance, and what to say beyond that."""
+"""How far below zero rounding can push a posterior variance, and the error beyond that."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ def rounding_floor(kernel_prior: float, ridge: float, points: int, eps: float) -
     return -8.0 * (points + 8) * eps * kernel_prior * (1.0 + kernel_prior / ridge)
 
 
-def not_positive_definite(kernel: Kernel, ridge: float, points: int, found: str) -> Exception:
-    """The error of a factorisation that truly fails."""
+def not_positive_definite(kernel: Kernel, ridge: float, points: int, symptom: str) -> Exception:
+    """The error of a factorisation that fails by more than rounding."""
     return np.linalg.LinAlgError(
-        f"{kernel!r} with ridge {ridge:g} on {points} points gave {found}: "
+        f"{kernel!r} with ridge {ridge:g} on {points} points gave {symptom}: "
         "use a larger ridge or float64, or check that the kernel is positive semi-definite"
     )
 
 
 @dataclass(frozen=True)
-class Floor:
-    """What rounding may do to the variances of posteriors on a finite set."""
+class VarianceFloor:
+    """The checks of the variances and factorisations of posteriors on a finite set."""
 
     kernel: Kernel
     ridge: float
-    largest: float  # k(z,z)
+    largest: float  # of all k(z,z)
     eps: float
     backend: Backend
 
     @classmethod
-    def of(cls, kernel: Kernel, ridge: float, diagonal: Array, backend: Backend) -> Floor:
-        """For k(z,z) at all candidates (m,)."""
+    def of(cls, kernel: Kernel, ridge: float, diagonal: Array, backend: Backend) -> VarianceFloor:
+        """By k(z,z) at all candidates, (m,)."""
         xp = backend.xp
         return cls(kernel, ridge, float(xp.max(diagonal)), float(xp.finfo(diagonal.dtype).eps), backend)
 
     def clipped(self, variance: Array, points: int) -> Array:
-        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
+        """max(variance, 0). A variance so negative that rounding does not explain it is an error."""
         if 0 in variance.shape:
             return variance
         kernel, ridge = self.kernel, self.ridge
@@ -71,10 +71,7 @@ class Floor:
 
 
 def gain_of_pivots(pivots: Array, ridge: float) -> Array:
-    """1/2 logdet(I + K_n/ridge), (g,), by the diagonal of C^-1, 1/sqrt(sigma^2 + ridge), (g,n).
-
-    A 0 there is no point.
-    """
+    """1/2 logdet(I + K_n/ridge), (g,), from the diagonal of C^-1 (g,n); an entry 0 belongs to no point."""
     xp = namespace(pivots)
-    used = xp.where(pivots > 0.0, pivots * math.sqrt(ridge), xp.ones_like(pivots))
-    return -xp.sum(xp.log(used), axis=1)
+    scaled = xp.where(pivots > 0.0, pivots * math.sqrt(ridge), xp.ones_like(pivots))
+    return -xp.sum(xp.log(scaled), axis=1)

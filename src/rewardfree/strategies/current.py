@@ -74,8 +74,8 @@ class CurrentEstimate:
         for h in range(estimate.steps):
             if estimate.count(h) == 0:
                 return math.inf  # nothing is known of this step
-            known = estimate.at_next_states(h, h)
-            largest = max(largest, float(known.sigma[:, ~known.terminated].max(initial=0.0)))
+            seen = estimate.at_next_states(h, h)
+            largest = max(largest, float(seen.sigma[:, ~seen.terminated].max(initial=0.0)))
         return largest
 
     def _refitted(self, kept: int) -> SampledEstimate:
@@ -109,16 +109,16 @@ class EpisodePlan:
 
     def __init__(self, current: CurrentEstimate, run: WorldRun, rule: BackupRule) -> None:
         self._current, self._run, self._rule = current, run, rule
-        self._known = current.kept  # now: what comes later is not known here
+        self._kept = current.kept  # at this moment: what comes later is not used here
         self._recursions: dict[int, SampledRecursion] = {}
         self._estimate: SampledEstimate | None = None
 
     def action(self, state: Any, h: int, last: int) -> Any:
         """The action at step h of an episode that ends with step `last`."""
-        if not self._current.ready(self._known):
+        if not self._current.ready(self._kept):
             return self._run.random_action()
         if self._estimate is None:
-            self._estimate = self._current.estimate(self._known)
+            self._estimate = self._current.estimate(self._kept)
         estimate, H = self._estimate, self._run.horizon
         end, step = (H - 1, H - 1 - (last - h)) if estimate.steps == 1 else (last, h)
         if end not in self._recursions:

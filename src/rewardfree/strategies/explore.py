@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 from rewardfree.arrays import DType, Placement, check_kind, count
-from rewardfree.budget import Budget
+from rewardfree.budget import Budget, Limits
 from rewardfree.data import Experience, Transitions
 from rewardfree.estimates import SeparatePosteriors
 from rewardfree.model import Model
 from rewardfree.posterior import Posterior
 from rewardfree.strategies.batches import as_seeds, check_parts, in_batches, played, rounds_for
-from rewardfree.strategies.limits import Limits
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
 from rewardfree.strategies.strategy import Strategy

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rewardfree.budget import Clock, Limits
 from rewardfree.data import Experience, Row, Samples
 from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.model import Model
 from rewardfree.progress import progress as shown
-from rewardfree.strategies.limits import Clock, Limits
 from rewardfree.strategies.run_log import RunLog
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream

@@ -3,7 +3,6 @@
 `Problem` and the functions of answers.py put them together; docs/theory.md has the derivations.
 """
 
-from rewardfree.theory.answers import Problem, complexities, gains, spectra, table_1, widths
-from rewardfree.theory.result import Result
+from rewardfree.theory.answers import Problem, Result, complexities, gains, spectra, table_1, widths
 
 __all__ = ["Problem", "Result", "complexities", "gains", "spectra", "table_1", "widths"]

@@ -1,10 +1,10 @@
-"""What the theory says about one problem, with its readings, and a plain word when it is vacuous."""
+"""What the theory says about one problem: every reading of every formula, and whether it is vacuous."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,7 +13,6 @@ import numpy as np
 from rewardfree.arrays import count, even_points, non_negative, positive, probability
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.theory import complexity, gain, rates, width
-from rewardfree.theory.result import Result
 from rewardfree.theory.spectrum import (
     Decay,
     Spectrum,
@@ -23,16 +22,33 @@ from rewardfree.theory.spectrum import (
     trusted_spectrum,
 )
 
-#: The candidates on which Gamma is computed: a grid of at most so many points of [0,1]^d.
+#: Gamma is computed on a grid of [0,1]^d with at most this many points.
 MOST_CANDIDATES = 10_000
 #: Greedy queries behind the extrapolation of Gamma, and the rank behind its bound.
 QUERIES, RANK = 640, 400
-_NORMS = "||[PV]|| <= B1 = {:g}"
+#: The readings of Theorem 1.
+THEOREM_1 = {
+    "printed": width.theorem_1_printed,
+    "corrected": width.theorem_1_corrected,
+    "tight": width.theorem_1_tight,
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One quantity of the theory. If `value` is None there is no such number, and `sentence` says why."""
+
+    name: str
+    reading: str  # the form of the formula: printed, corrected, ...
+    value: float | None
+    assumptions: tuple[str, ...]
+    vacuous: bool
+    sentence: str
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A kernel on [0,1]^dim, a horizon and an accuracy. B1 bounds ||[PV]||, B2 bounds ||V||; H by default."""
+    """A kernel on [0,1]^dim, a horizon and an accuracy. ||[PV]|| <= B1 and ||V|| <= B2, both H by default."""
 
     kernel: Kernel
     dim: int = 2
@@ -40,12 +56,12 @@ class Problem:
     epsilon: float = 0.5
     delta: float = 0.1
     ridge: float = 0.5
-    samples: int = 160  # n at which widths and gains are given
+    samples: int = 160  # n of the widths and gains
     points: int | None = None  # |Z|; 100^dim by default
     states: int = 100  # S, for bounds over every V
     B1: float | None = None
     B2: float | None = None
-    value_kernel: Kernel | None = None  # k_psi on the states; the same kernel by default
+    value_kernel: Kernel | None = None  # k_psi on the states; by default the kernel of z
     state_dim: int = 1
 
     def __post_init__(self) -> None:
@@ -63,7 +79,7 @@ class Problem:
         prior = float(self.priors.max())
         if prior > 1.0 + 1e-12:
             raise ValueError(f"the theorems need k(z,z) <= 1, got {prior:g}: scale the kernel down")
-        self.kernel_of_values.diag(even_points(2, self.state_dim))  # does it take the states?
+        self.kernel_of_values.diag(even_points(2, self.state_dim))  # raises if it cannot take states
 
     @property
     def size(self) -> int:
@@ -80,12 +96,12 @@ class Problem:
 
     @property
     def steps(self) -> int:
-        """How many regressions matter: V_{H+1} = 0, so the last step's does not."""
+        """The number of regressions that matter: V_{H+1} = 0, so that of the last step does not."""
         return max(self.horizon - 1, 1)
 
     @cached_property
     def candidates(self) -> Any:
-        """An even grid of [0,1]^d, of |Z| points or as many as are practical."""
+        """An even grid of [0,1]^d with |Z| points, at most MOST_CANDIDATES."""
         if 2**self.dim > MOST_CANDIDATES:
             raise ValueError(f"dim must be at most {int(math.log2(MOST_CANDIDATES))}, got {self.dim}")
         # A little more than the root, which may have been rounded down from a whole number.
@@ -98,7 +114,7 @@ class Problem:
 
     @property
     def kernel_of_values(self) -> Kernel:
-        """k_psi; by default z's own kernel, with the lengthscales of its first coordinates."""
+        """k_psi; by default the kernel of z with the lengthscales of its first coordinates."""
         if self.value_kernel is not None:
             return as_kernel(self.value_kernel)
         lengthscale = getattr(self.kernel, "lengthscale", None)
@@ -108,7 +124,7 @@ class Problem:
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """As far as it is to be trusted."""
+        """The eigenvalues that two rules agree on."""
         return trusted_spectrum(self.kernel, self.dim)
 
     @cached_property
@@ -125,19 +141,19 @@ class Problem:
         return gain.low_rank_law(residuals, self.ridge, len(self.candidates))
 
     def laws(self) -> dict[str, gain.Law]:
-        """Ways to continue Gamma beyond what was computed.
+        """Laws that continue Gamma beyond the greedy queries.
 
         The low-rank law is a bound for the candidates; if these are not all of Z, it only extrapolates.
         """
-        whole = len(self.candidates) >= self.size
-        name = f"low-rank {'bound' if whole else 'law'} on {len(self.candidates)} candidates"
+        complete = len(self.candidates) >= self.size
+        name = f"low-rank {'bound' if complete else 'law'} on {len(self.candidates)} candidates"
         p = known_exponent(self.kernel, self.dim)
         if p is None:
             return {name: self.low_rank}
         rate = gain.rate_law(self.greedy, p, self.dim)
         text = "log(n)^(d+1)" if math.isinf(p) else f"n^(1/p), p = {p:g}"
         text = f"rate {text}, through I_{self.greedy.n}"
-        if not whole:
+        if not complete:
             return {text: rate}
         return {
             f"{text}, at most the low-rank bound": gain.smaller_law(rate, self.low_rank),
@@ -145,69 +161,58 @@ class Problem:
         }
 
     def gain_at(self, n: int) -> gain.GreedyGain:
-        """The greedy gain of n queries."""
+        """The greedy gain of the first n queries."""
         return self.greedy.first(n)
 
     def gain_bound(self, n: int) -> float:
-        """At least Gamma(n), on the candidates."""
+        """An upper bound on Gamma(n) on the candidates."""
         return min(gain.greedy_upper(self.gain_at(n)), gain.variance_upper(self.greedy, n))
 
     def adaptive_widths(self, n: int) -> tuple[float, float]:
-        """After n adaptive samples, for one V as Qiu et al. need it, and for every reward."""
-        about, gained = (self.norm, float(self.horizon), self.ridge), self.gain_bound(n)
-        one = width.self_normalised_width(*about, gained, self.delta / self.steps)
-        return one.b, width.adaptive_width(*about, gained, self.states, self.steps, self.delta).b
+        """Widths after n adaptive samples: for one V, as Qiu et al. need it, and for every reward."""
+        B1, R, upper = self.norm, float(self.horizon), self.gain_bound(n)
+        one = width.self_normalised_width(B1, R, self.ridge, upper, self.delta / self.steps)
+        every = width.adaptive_width(B1, R, self.ridge, upper, self.states, self.steps, self.delta)
+        return one.b, every.b
 
 
 def widths(problem: Problem) -> list[Result]:
     """Every width b after n samples."""
-    B1, B2, R, ridge, n = (
-        problem.norm, problem.value_norm, float(problem.horizon), problem.ridge, problem.samples,
-    )  # fmt: skip
-    delta, each = problem.delta, problem.delta / (problem.size * problem.steps)
-    spectrum, first = problem.value_spectrum, (_NORMS.format(B1), f"||V|| <= B2 = {B2:g}", "|psi| <= psi_max")
-    fixed = (_NORMS.format(B1), "reward and ridge fixed before the data", "a stream of its own for each step")
-    found = []
-    for label, d, where in (
-        ("one z", delta, "one z"),
-        ("all of Z", each, f"{problem.size} z, {problem.steps} steps"),
-    ):
-        for reading, formula in (
-            ("printed", width.theorem_1_printed),
-            ("corrected", width.theorem_1_corrected),
-            ("tight", width.theorem_1_tight),
-        ):
-            own = formula(spectrum, B1, B2, ridge, n, d)
-            found.append(
-                _width(
-                    problem,
-                    f"Theorem 1, {label}",
-                    f"{reading}, M = {own.eigenfunctions}",
-                    own.b,
-                    (*first, where),
-                )
-            )
+    B1, B2, R, ridge = problem.norm, problem.value_norm, float(problem.horizon), problem.ridge
+    n, size, steps, delta = problem.samples, problem.size, problem.steps, problem.delta
+    share, spectrum = delta / (size * steps), problem.value_spectrum  # the share of one z at one step
+    norm = f"||[PV]|| <= B1 = {B1:g}"
+    ball = (norm, f"||V|| <= B2 = {B2:g}", "|psi| <= psi_max")
+    fixed = (norm, "reward and ridge fixed before the data", "one random stream for each step")
+    rows: list[tuple[str, str, float, tuple[str, ...]]] = []
+    for label, part, points in (("one z", delta, "one z"), ("all of Z", share, f"{size} z, {steps} steps")):
+        for reading, formula in THEOREM_1.items():
+            b, M = astuple(formula(spectrum, B1, B2, ridge, n, part))
+            rows.append((f"Theorem 1, {label}", f"{reading}, M = {M}", b, (*ball, points)))
     largest = float(np.max(problem.kernel_of_values.diag(even_points(50, problem.state_dim))))
-    free = width.spectrum_free(B1, B2, largest, ridge, each).b
-    found.append(_width(problem, "spectrum-free, all of Z", "McDiarmid", free, first[:2]))
-    args = (B1, R, ridge, problem.size, problem.steps, delta)
+    free = width.spectrum_free(B1, B2, largest, ridge, share).b
+    rows.append(("spectrum-free, all of Z", "McDiarmid", free, ball[:2]))
     for reading, joined in (("sum form", False), ("root form", True)):
-        b = width.generative_width(*args, joined=joined).b
-        found.append(_width(problem, "generative data, one reward", reading, b, fixed))
-    found += _continuous(problem, first, fixed)
-    every = width.every_reward_width(B1, R, ridge, problem.size, problem.states, problem.steps, delta).b
-    found.append(_width(problem, "independent data, every reward", "corners of [0,H]^S", every, fixed[:1]))
-    self_normalised = "self-normalised, Gamma(n)"
+        b = width.generative_width(B1, R, ridge, size, steps, delta, joined=joined).b
+        rows.append(("generative data, one reward", reading, b, fixed))
+    every = width.every_reward_width(B1, R, ridge, size, problem.states, steps, delta).b
     one, adaptive = problem.adaptive_widths(n)
-    found.append(_width(problem, "adaptive data, every reward", self_normalised, adaptive, fixed[:1]))
-    found.append(_width(problem, "adaptive data, one V (Qiu et al.)", self_normalised, one, fixed[:1]))
-    norm, said = width.estimate_norm(R, ridge, n), "for any data, if |V| <= H"
-    found.append(Result("norm of the estimate at most", "always", norm, ("V in [0, H]",), False, said))
-    return found
+    further = [
+        ("independent data, every reward", "corners of [0,H]^S", every, fixed[:1]),
+        ("adaptive data, every reward", "self-normalised, Gamma(n)", adaptive, fixed[:1]),
+        ("adaptive data, one V (Qiu et al.)", "self-normalised, Gamma(n)", one, fixed[:1]),
+    ]
+    estimate, sentence = width.estimate_norm(R, ridge, n), "for any data, if |V| <= H"
+    return [
+        *(_width(problem, *row) for row in rows),
+        *_continuous(problem, ball, fixed),
+        *(_width(problem, *row) for row in further),
+        Result("norm of the estimate at most", "always", estimate, ("V in [0, H]",), False, sentence),
+    ]
 
 
 def _continuous(problem: Problem, ball: tuple[str, ...], fixed: tuple[str, ...]) -> list[Result]:
-    """On a net that is as fine as the paper's, between whose points functions move by about 1/n: all z."""
+    """Widths for all z, by a net between whose points functions change by about 1/n, as in the paper."""
     n, B1, R, ridge = problem.samples, problem.norm, float(problem.horizon), problem.ridge
     radius = float(np.min(np.asarray(getattr(problem.kernel, "lengthscale", 1.0)))) / n
     name, reading = "Corollary 1, all of [0,1]^d", f"root form, net of radius {radius:.2g}"
@@ -215,92 +220,87 @@ def _continuous(problem: Problem, ball: tuple[str, ...], fixed: tuple[str, ...])
         change = width.kernel_change(problem.kernel, radius)
     except ValueError as error:
         return [Result(name, reading, None, ball, True, str(error))]
-    net = math.exp(width.net_log_size(radius, problem.dim))
-    each = problem.delta / (net * problem.steps)
-    found = []
-    for title, b, given in (
-        (name, width.theorem_1_tight(problem.value_spectrum, B1, problem.value_norm, ridge, n, each).b, ball),
-        ("generative data, all of [0,1]^d", width.generative_width(B1, R, ridge, 1, 1, each).b, fixed),
+    share = problem.delta / (math.exp(width.net_log_size(radius, problem.dim)) * problem.steps)
+    theorem = width.theorem_1_tight(problem.value_spectrum, B1, problem.value_norm, ridge, n, share)
+    generative = width.generative_width(B1, R, ridge, 1, 1, share)
+    results = []
+    for title, on_net, assumptions in (
+        (name, theorem, ball),
+        ("generative data, all of [0,1]^d", generative, fixed),
     ):
-        own, base = (
-            width.continuous_width(b, B1, R, ridge, n, change),
-            _width(problem, title, reading, b, given),
-        )
-        found.append(replace(base, sentence=f"{base.sentence}; adds {own.added:.3g} everywhere"))
-    return found
+        added = width.continuous_width(on_net.b, B1, R, ridge, n, change).added
+        result = _width(problem, title, reading, on_net.b, assumptions)
+        results.append(replace(result, sentence=f"{result.sentence}; adds {added:.3g} everywhere"))
+    return results
 
 
 def _width(problem: Problem, name: str, reading: str, b: float, assumptions: tuple[str, ...]) -> Result:
-    """Vacuous: after n samples of Alg 2 it says of no point more than that [PV] is in [0, H]."""
+    """Vacuous if, after n samples of Alg 2, it bounds [PV] at no point better than [0, H] does."""
     least = math.sqrt(float(problem.greedy.smallest[problem.samples]))
     needed = problem.horizon / b if b > 0 else math.inf
-    vacuous = least >= needed
-    where = f"Alg 2 has {least:.3g} at best after {problem.samples} samples"
-    sentence = f"says something where sigma is below {needed:.3g}; {where}"
-    return Result(name, reading, b, assumptions, vacuous, sentence)
+    reached = f"Alg 2 has {least:.3g} at best after {problem.samples} samples"
+    sentence = f"informative where sigma is below {needed:.3g}; {reached}"
+    return Result(name, reading, b, assumptions, least >= needed, sentence)
 
 
 def gains(problem: Problem) -> list[Result]:
     """Information gain after n samples, from below and from above, and how it grows."""
-    n, greedy = problem.samples, problem.gain_at(problem.samples)
-    about = (
+    n, ridge, greedy = problem.samples, problem.ridge, problem.gain_at(problem.samples)
+    assumptions = (
         f"{len(problem.candidates)} candidates on a grid of [0,1]^{problem.dim}",
-        f"ridge = {problem.ridge:g}",
+        f"ridge = {ridge:g}",
     )
-    spectral = gain.spectral_law(problem.spectrum, problem.ridge)(n)
-    upper = min(gain.greedy_upper(greedy), gain.variance_upper(problem.greedy, n), problem.low_rank(n))
-    potential = gain.potential_bound(upper, problem.ridge)
-    most = 0.5 * n * math.log1p(1.0 / problem.ridge)
+    by_share, by_variance = gain.greedy_upper(greedy), gain.variance_upper(problem.greedy, n)
+    low_rank, spectral = problem.low_rank(n), gain.spectral_law(problem.spectrum, ridge)(n)
+    potential = gain.potential_bound(min(by_share, by_variance, low_rank), ridge)
+    independent = 0.5 * n * math.log1p(1.0 / ridge)
     rows = [
-        ("greedy I_n", "Alg 2's own queries", float(greedy.gains[-1]), "at most Gamma(n); what Alg 2 gains"),
-        ("Gamma(n) at most", "greedy/(1 - (1-1/n)^n)", gain.greedy_upper(greedy), "by submodularity"),
-        ("Gamma(n) at most", "variance after j queries", gain.variance_upper(problem.greedy, n), "best j"),
-        ("Gamma(n) at most", "pivoted Cholesky", problem.low_rank(n), "best rank"),
-        ("Gamma(n) at most", "Mercer spectrum", spectral, "with psi_max as estimated on the nodes"),
-        ("sum of sigma^2 at most", "elliptical potential", potential, "needs k(z,z) <= 1"),
+        ("greedy I_n", "Alg 2's own queries", float(greedy.gains[-1]), math.inf, "a lower bound on Gamma(n)"),
+        ("Gamma(n) at most", "greedy/(1 - (1-1/n)^n)", by_share, independent, "by submodularity"),
+        ("Gamma(n) at most", "variance after j queries", by_variance, independent, "smallest over j"),
+        ("Gamma(n) at most", "pivoted Cholesky", low_rank, independent, "smallest over ranks"),
+        ("Gamma(n) at most", "Mercer spectrum", spectral, independent, "psi_max estimated on the nodes"),
+        ("sum of sigma^2 at most", "elliptical potential", potential, float(n), "needs k(z,z) <= 1"),
     ]  # fmt: skip
-    found = []
-    for name, reading, value, sentence in rows:
-        trivial = {"Gamma(n) at most": most, "sum of sigma^2 at most": float(n)}.get(name, math.inf)
+    results = []
+    for name, reading, value, trivial, sentence in rows:
         vacuous = value >= trivial * (1.0 - 1e-9)
-        more = f"; {n} queries that know nothing of each other would have {trivial:.4g}" if vacuous else ""
-        found.append(Result(name, reading, value, about, vacuous, sentence + more))
+        reason = f"; {n} independent queries would have {trivial:.4g}" if vacuous else ""
+        results.append(Result(name, reading, value, assumptions, vacuous, sentence + reason))
     growth, p = gain.fit_growth(problem.greedy), known_exponent(problem.kernel, problem.dim)
     theory = "" if p is None else f"; theory: {0.0 if math.isinf(p) else 1.0 / p:.3g} up to logarithms"
     fit = f"n^{growth.exponent:.3g} fits the upper half of {problem.greedy.n} greedy queries"
     sentence = f"{fit} (R^2 {growth.r_squared:.4f}){theory}"
-    found.append(Result("growth exponent", "fitted", growth.exponent, about, False, sentence))
-    return found
+    return [*results, Result("growth exponent", "fitted", growth.exponent, assumptions, False, sentence)]
 
 
 def spectra(problem: Problem) -> list[Result]:
     """The Mercer spectrum under the uniform measure on [0,1]^d."""
-    own = problem.spectrum
-    trusted = len(own.eigenvalues)
+    spectrum, trusted = problem.spectrum, len(problem.spectrum.eigenvalues)
     nodes = len(gauss_legendre(problem.dim).nodes[0])
-    about = (f"uniform measure on [0,1]^{problem.dim}", f"{nodes} Gauss-Legendre nodes an axis")
-    sentence = "two rules agree to 2%"
-    found = [
-        Result(f"lambda_{m}", "Nystrom", float(own.eigenvalues[m - 1]), about, False, sentence)
+    rows: list[tuple[str, str, float | None, str]] = [
+        (f"lambda_{m}", "Nystrom", float(spectrum.eigenvalues[m - 1]), "two rules agree to 2%")
         for m in (1, 2, 5, 10, 20, 50, 100, 200)
         if m <= trusted
     ]
-    sentence = "eigenvalues that two rules agree on to 2%; the others are not used"
-    found += [
-        Result("trusted", "two rules", float(trusted), about, False, sentence),
-        Result("sum of all", "integral of k(z,z)", own.trace, about, False, "exact up to the rule"),
-        Result("left after those", "integral", own.tail(trusted), about, False, "the tail in Theorem 1"),
-        Result("psi_max", "of those", own.psi_max(trusted), about, False, "from below, on the nodes"),
-    ]
+    rows += [
+        ("trusted", "two rules", float(trusted), "eigenvalues that two rules agree on; only they are used"),
+        ("sum of all", "integral of k(z,z)", spectrum.trace, "exact up to the rule"),
+        ("sum of the others", "integral less those trusted", spectrum.tail(trusted), "the tail in Theorem 1"),
+        ("psi_max", "of those trusted", spectrum.psi_max(trusted), "from below, on the nodes"),
+    ]  # fmt: skip
     if trusted >= 8:
-        law = fit_decay(own.eigenvalues, problem.dim)
-        found.append(Result("eigendecay", law.kind, law.rate, about, False, _law_text(law)))
+        law = fit_decay(spectrum.eigenvalues, problem.dim)
+        rows.append(("eigendecay", law.kind, law.rate, _law_text(law)))
     p = known_exponent(problem.kernel, problem.dim)
-    if p is not None:
-        powers = "lambda_m ~ m^-p, p = 1 + 2 nu/d, for large m"
-        text = "exponential: faster than any power" if math.isinf(p) else powers
-        found.append(Result("eigendecay p", "known", None if math.isinf(p) else p, about, False, text))
-    return found
+    if p is not None and math.isinf(p):
+        rows.append(("eigendecay p", "known", None, "exponential: faster than any power"))
+    elif p is not None:
+        rows.append(("eigendecay p", "known", p, "lambda_m ~ m^-p, p = 1 + 2 nu/d, for large m"))
+    assumptions = (f"uniform measure on [0,1]^{problem.dim}", f"{nodes} Gauss-Legendre nodes an axis")
+    return [
+        Result(name, reading, value, assumptions, False, sentence) for name, reading, value, sentence in rows
+    ]
 
 
 def _law_text(law: Decay) -> str:
@@ -311,83 +311,79 @@ def _law_text(law: Decay) -> str:
 def complexities(problem: Problem) -> list[Result]:
     """The smallest N of Theorems 2 and 3 for each law of Gamma.
 
-    As printed and corrected with the width of generative data, as the paper does; repaired with one that
-    holds for Alg 3: for every V, and for all rounds up to N.
+    The printed and corrected readings have the width of generative data, as in the paper. The repaired one
+    has a width that holds for Alg 3: for every V, and for all rounds up to N.
     """
     H, eps, ridge, delta = problem.horizon, problem.epsilon, problem.ridge, problem.delta
     B1, size, steps = problem.norm, problem.size, problem.steps
     b = width.generative_width(B1, float(H), ridge, size, steps, delta, joined=False).b
 
     def uniform(n: float) -> float:
+        """The width for every V and round, with half of delta."""
         designs = steps * int(n)
         return width.every_reward_width(B1, float(H), ridge, size, problem.states, designs, 0.5 * delta).b
 
-    found = []
+    results = []
     for law_name, law in problem.laws().items():
-        about = (f"b = {b:.3g} (B1 = {B1:g}, sum form)", f"delta = {delta:g}", f"Gamma: {law_name}")
+        assumptions = (f"b = {b:.3g} (B1 = {B1:g}, sum form)", f"delta = {delta:g}", f"Gamma: {law_name}")
         n = complexity.theorem_2_samples(b, law, H, ridge, eps)
-        found.append(_samples(problem, "Theorem 2, N per step", "printed", n, about, online=False))
+        results.append(_samples(problem, "Theorem 2", "printed", n, assumptions))
         for reading in ("printed", "corrected"):
             n = complexity.theorem_3_samples(reading, b, law, H, ridge, eps, delta)
-            found.append(_samples(problem, "Theorem 3, N per step", reading, n, about, online=True))
+            results.append(_samples(problem, "Theorem 3", reading, n, assumptions))
         n = complexity.smallest_n(_repaired(problem, uniform, law), eps)
-        wide = "b" if n is None else f"b = {uniform(n):.3g}"
-        given = (f"{wide} for every V and round (B1 = {B1:g})", *about[1:], "a fixed start")
-        found.append(_samples(problem, "Theorem 3, N per step", "repaired", n, given, online=True))
-    return found
+        bound = "b" if n is None else f"b = {uniform(n):.3g}"
+        every = (f"{bound} for every V and round (B1 = {B1:g})", *assumptions[1:], "a fixed start")
+        results.append(_samples(problem, "Theorem 3", "repaired", n, every))
+    return results
 
 
 def _repaired(problem: Problem, b: Callable[[float], float], law: gain.Law) -> Callable[[float], float]:
-    H, ridge, delta = problem.horizon, problem.ridge, 0.5 * problem.delta  # the other half is the width's
+    H, ridge, delta = problem.horizon, problem.ridge, 0.5 * problem.delta  # the width has the other half
     return lambda n: complexity.theorem_3_repaired_gap(n, b(n), law(n), H, ridge, delta)
 
 
 def _samples(
-    problem: Problem, name: str, reading: str, n: int | None, about: tuple[str, ...], online: bool
+    problem: Problem, theorem: str, reading: str, n: int | None, assumptions: tuple[str, ...]
 ) -> Result:
+    """N per step, with the episodes and environment steps that it takes: Theorem 3 is for Alg 3."""
+    name, H, online = f"{theorem}, N per step", problem.horizon, theorem == "Theorem 3"
     if n is None:
         impossible = online and reading == "printed"
         sentence = "no N satisfies it" if impossible else f"no N below {complexity.MOST:.0e} satisfies it"
-        return Result(name, reading, None, about, True, sentence)
-    H = problem.horizon
+        return Result(name, reading, None, assumptions, True, sentence)
     episodes, steps = (n * H, n * H * (H + 1) // 2) if online else (n, n * H)
-    word = "episodes" if online else "rounds of H queries"
+    unit = "episodes" if online else "rounds of H queries"
     vacuous = n > 1e6 or problem.epsilon >= H
-    said = f"{episodes:.3g} {word}, {steps:.3g} environment steps"
+    sentence = f"{episodes:.3g} {unit}, {steps:.3g} environment steps"
     if problem.epsilon >= H:
-        said += "; epsilon is no smaller than H, so every policy would do"
+        sentence += "; epsilon is no smaller than H, so every policy would do"
     elif vacuous:
-        said += "; the paper's own experiments use 160"
+        sentence += "; the experiments in the paper use 160"
     if reading == "corrected":
-        said += "; its step 10b bounds points that Alg 3 discards"
-    return Result(name, reading, float(n), about, vacuous, said)
+        sentence += "; its step 10b bounds points that Alg 3 discards"
+    return Result(name, reading, float(n), assumptions, vacuous, sentence)
 
 
 def table_1(problem: Problem) -> list[Result]:
-    """Table 1 as numbers, with every constant set to 1."""
-    p, how = known_exponent(problem.kernel, problem.dim), ""
+    """Table 1 as numbers, with constants set to 1 and the coordinates of z as features of the linear row."""
+    d, p, how = problem.dim, known_exponent(problem.kernel, problem.dim), ""
     if p is None and len(problem.spectrum.eigenvalues) >= 8:
-        p, how = fit_decay(problem.spectrum.eigenvalues, problem.dim, "polynomial").rate, " (fitted)"
+        p, how = fit_decay(problem.spectrum.eigenvalues, d, "polynomial").rate, " (fitted)"
     actions = max(1, round(problem.size / problem.states))
-    own = rates.Rates(
-        problem.horizon, problem.epsilon, problem.states, actions, problem.dim, problem.dim, p
-    )  # fmt: skip
-    decay = "no eigendecay to be seen" if p is None else f"p = {p:g}{how}"
-    about = ("constants set to 1", decay, f"S = {problem.states}, A = {actions}")
-    found = []
-    for setting, value in own.table().items():
-        who, formula = rates.PRINTED[setting]
-        sentence = "does not apply to this kernel" if value is None else f"{who}: {formula}"
+    table = rates.Rates(
+        problem.horizon, problem.epsilon, problem.states, actions, features=d, dim=d, p=p
+    ).table()
+    decay = "too few eigenvalues for p" if p is None else f"p = {p:g}{how}"
+    assumptions = ("constants set to 1", decay, f"S = {problem.states}, A = {actions}")
+    results = []
+    for setting, value in table.items():
+        source, rate = rates.PRINTED[setting]
+        sentence = "does not apply to this kernel" if value is None else f"{source}: {rate}"
+        if setting == "linear":
+            sentence += f" with d = {d}, the coordinates of z as features"
         vacuous = value is not None and value > 1e6
         sentence += "; far beyond any experiment" if vacuous else ""
-        found.append(
-            Result(
-                setting,
-                "printed",
-                None if value is None or math.isinf(value) else value,
-                about,
-                vacuous,
-                sentence,
-            )
-        )
-    return found
+        number = None if value is None or math.isinf(value) else value
+        results.append(Result(setting, "printed", number, assumptions, vacuous, sentence))
+    return results

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from rewardfree.arrays import count, non_negative, positive, probability
 from rewardfree.theory.gain import Law
 
-#: Beyond this nobody counts samples: "no N" is said instead.
+#: The search ends here: above this N there is no answer.
 MOST = 10**40
-#: An epsilon so far above H that more N than this would have to be tried has no use for a theorem.
+#: The printed Theorem 3 is tried N by N, at most this many: more are needed only if epsilon is far above H.
 MOST_TRIED = 10**6
 
 
 def uncertainty_rate(n: float, gain: float, ridge: float) -> float:
-    """sqrt(2 Gamma/(N log(1 + 1/ridge))): the mean of sigma at N queries is at most this (k(z,z) <= 1)."""
+    """sqrt(2 Gamma/(N log(1 + 1/ridge))), a bound on the mean of sigma at N queries if k(z,z) <= 1."""
     return math.sqrt(2.0 * gain / (n * math.log1p(1.0 / ridge)))
 
 
@@ -35,9 +35,10 @@ def theorem_3_printed_gap(n: float, b: float, gain: float, horizon: int, ridge: 
 def theorem_3_corrected_gap(
     n: float, b: float, gain: float, horizon: int, ridge: float, delta: float
 ) -> float:
-    """Its last term 4H sqrt(H(H+1) log(2/delta)/N), and the planning slack 4bH/sqrt(N) + 4H/N.
+    """The printed gap with last term 4H sqrt(H(H+1) log(2/delta)/N) and planning slack 4bH/sqrt(N) + 4H/N.
 
-    Two martingales of N H(H+1)/2 differences within H, times the 2/N that the sum over rounds carries.
+    The last term bounds two martingales of N H(H+1)/2 differences within H, times the 2/N of the mean over
+    rounds.
     """
     H = horizon
     last = 4.0 * H * math.sqrt(H * (H + 1) * math.log(2.0 / delta) / n)
@@ -49,14 +50,14 @@ def theorem_3_repaired_gap(
 ) -> float:
     """b (3^(H-1) - 1) [sqrt(2 Gamma/(N log(1+1/ridge))) + sqrt(log(H/delta)/(2N))], from a fixed start.
 
-    Only points that Alg 3 keeps enter: what can be reached at step h is at most what the episode for h
-    reached, plus twice what can be reached at every step before it.
+    It uses only the points that Alg 3 keeps: the uncertainty that any policy reaches at step h is at most
+    what the episode for h reached, plus twice what is reachable at every step before it.
     """
     if b == 0.0:
         return 0.0
-    grows = 3.0 ** (horizon - 1) - 1.0 if horizon < 600 else math.inf
+    growth = 3.0 ** (horizon - 1) - 1.0 if horizon < 600 else math.inf
     noise = math.sqrt(math.log(horizon / delta) / (2.0 * n))
-    return b * grows * (uncertainty_rate(n, gain, ridge) + noise)
+    return b * growth * (uncertainty_rate(n, gain, ridge) + noise)
 
 
 def _online_terms(n: float, b: float, gain: float, H: int, ridge: float) -> float:
@@ -69,7 +70,7 @@ def _online_terms(n: float, b: float, gain: float, H: int, ridge: float) -> floa
 
 
 def smallest_n(gap: Callable[[float], float], epsilon: float) -> int | None:
-    """The smallest N with gap(N) <= epsilon, for a gap that falls; None if there is none below MOST."""
+    """The smallest N with gap(N) <= epsilon, for a gap that falls with N; None if it is above MOST."""
     positive(epsilon, "epsilon")
     high = 1
     while not gap(high) <= epsilon:
@@ -102,13 +103,17 @@ def theorem_3_samples(
     }
     if reading not in gaps:
         raise ValueError(f"reading must be one of {', '.join(gaps)}, got {reading!r}")
-    own = gaps[reading]
+
+    def gap(n: float) -> float:
+        return gaps[reading](n, b, gain(n), horizon, ridge, delta)
+
     if reading != "printed":
-        return smallest_n(lambda n: own(n, b, gain(n), horizon, ridge, delta), epsilon)
-    # Its last term grows with N, so no N beyond this one can do; the others fall, so they must be tried.
+        return smallest_n(gap, epsilon)
+    # The last term of the printed gap grows with N and excludes every larger N; its other terms fall, so all
+    # smaller N must be tried.
     root = min(epsilon / (2.0 * horizon), math.sqrt(MOST_TRIED * (horizon + 1) * math.log(2.0 / delta)))
-    every = range(1, int(root**2 / ((horizon + 1) * math.log(2.0 / delta))) + 1)
-    return next((n for n in every if own(n, b, gain(n), horizon, ridge, delta) <= epsilon), None)
+    largest = int(root**2 / ((horizon + 1) * math.log(2.0 / delta)))
+    return next((n for n in range(1, largest + 1) if gap(n) <= epsilon), None)
 
 
 def _checked(b: float, horizon: int, ridge: float) -> tuple[float, int, float]:

@@ -18,12 +18,12 @@ from rewardfree.ties import argmax_tied
 
 #: An upper bound on Gamma as a function of n.
 Law: TypeAlias = Callable[[float], float]
-#: A residual diagonal below this fraction of the prior is rounding, and counts as it.
+#: A residual diagonal below this fraction of the prior is rounding, and is raised to it.
 ROUNDING = 1e-14
 
 
 def information_gain(kernel: Kernel, points: Any, ridge: float) -> float:
-    """1/2 logdet(I + K/ridge) of some points, repetitions allowed."""
+    """1/2 logdet(I + K/ridge); points may repeat."""
     points = as_points(points, "points")
     matrix = as_kernel(kernel)(points) / positive(ridge, "ridge") + np.eye(len(points))
     return 0.5 * float(np.linalg.slogdet(matrix)[1])
@@ -31,12 +31,12 @@ def information_gain(kernel: Kernel, points: Any, ridge: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class GreedyGain:
-    """What greedily chosen queries gain: maximal variance is maximal gain, so this is Alg 2's own list."""
+    """The gain of greedy queries: maximal variance is maximal gain, so these are the queries of Alg 2."""
 
     ridge: float
     gains: Any  # (n+1,) I_0 .. I_n
     largest: Any  # (n+1,) the largest sigma^2 over the candidates after 0..n queries
-    smallest: Any  # (n+1,) the smallest
+    smallest: Any  # (n+1,) the smallest one
 
     @property
     def n(self) -> int:
@@ -58,52 +58,50 @@ def greedy_gain(kernel: Kernel, candidates: Any, ridge: float, n: int) -> Greedy
             largest.append(float(std.max()) ** 2)
             smallest.append(float(std.min()) ** 2)
             if i < n:
-                where = int(argmax_tied(std))
-                gains.append(gains[-1] + 0.5 * math.log1p(float(std[where]) ** 2 / ridge))
-                lattice.append(None, [where])
+                query = int(argmax_tied(std))
+                gains.append(gains[-1] + 0.5 * math.log1p(float(std[query]) ** 2 / ridge))
+                lattice.append(None, [query])
     return GreedyGain(ridge, np.array(gains), np.array(largest), np.array(smallest))
 
 
 def greedy_upper(greedy: GreedyGain) -> float:
     """I_n / (1 - (1 - 1/n)^n) >= Gamma(n): the gain is submodular, so greedy has that share of the best."""
     n = greedy.n
-    return (
-        0.0
-        if n == 0
-        else float(greedy.gains[n]) / -math.expm1(n * math.log1p(-1.0 / n) if n > 1 else -math.inf)
-    )
+    if n == 0:
+        return 0.0
+    return float(greedy.gains[n]) / -math.expm1(n * math.log1p(-1.0 / n) if n > 1 else -math.inf)
 
 
 def variance_upper(greedy: GreedyGain, n: float) -> float:
-    """min_j I_j + (n/2) log(1 + max sigma_j^2/ridge): n queries after the first j gain at most that each."""
+    """min_j I_j + (n/2) log(1 + max sigma_j^2/ridge): after j queries, none gains more than that."""
     n = non_negative(n, "n")
     return float((greedy.gains + 0.5 * n * np.log1p(greedy.largest / greedy.ridge)).min())
 
 
 def residual_diagonal(kernel: Kernel, candidates: Any, rank: int) -> Any:
-    """(rank+1,) the largest residual k(z,z) - q(z,z) after the pivoted Cholesky factor of rank 0, 1, ..."""
+    """(rank+1,) the largest k(z,z) - q(z,z), q the pivoted Cholesky factor of rank 0, 1, ..."""
     points, kernel = as_points(candidates, "candidates"), as_kernel(kernel)
     rank = min(count(rank, "rank", at_least=0), len(points))
-    left = np.asarray(kernel.diag(points), float).copy()
-    factor, found = np.zeros((rank, len(points))), [left.max()]
-    floor = ROUNDING * found[0]
+    residual = np.asarray(kernel.diag(points), float).copy()
+    factor, largest = np.zeros((rank, len(points))), [residual.max()]
+    floor = ROUNDING * largest[0]
     with one_blas_thread():
         for i in range(rank):
-            pivot = int(left.argmax())
-            if left[pivot] <= floor:
+            pivot = int(residual.argmax())
+            if residual[pivot] <= floor:
                 break
             row = kernel.between(points[pivot : pivot + 1], points)[0] - factor[:i, pivot] @ factor[:i]
-            factor[i] = row / math.sqrt(left[pivot])
-            left = np.maximum(left - factor[i] ** 2, 0.0)
-            found.append(left.max())
-    return np.maximum(np.array(found), floor)
+            factor[i] = row / math.sqrt(residual[pivot])
+            residual = np.maximum(residual - factor[i] ** 2, 0.0)
+            largest.append(residual.max())
+    return np.maximum(np.array(largest), floor)
 
 
 def low_rank_law(residuals: Any, ridge: float, points: int | None = None) -> Law:
     """Gamma(n) <= min_D (D/2) log(1 + n k/(ridge D)) + n d_D/(2 ridge), d_D the residual of rank D, k = d_0.
 
-    K_n is a part of rank D and trace at most n k, and a rest whose diagonal is at most d_D: logdet(I + A + B)
-    <= logdet(I + A) + tr B. Of `points` candidates, D = points leaves no rest, so this serves any n.
+    K_n = A + B: A has rank D and trace at most n k, B a diagonal of at most d_D, and logdet(I + A + B)
+    <= logdet(I + A) + tr B. With `points` candidates, D = points leaves no rest, which serves any n.
     """
     ridge, residuals = positive(ridge, "ridge"), np.asarray(residuals, float)
     ranks = np.arange(len(residuals), dtype=float)
@@ -121,8 +119,8 @@ def low_rank_law(residuals: Any, ridge: float, points: int | None = None) -> Law
 def rate_law(greedy: GreedyGain, p: float, dim: int) -> Law:
     """Gamma(n) = c n^(1/p) log(1+n)^(1-1/p), through the last greedy value: the growth that theory states.
 
-    For eigenvalues m^-p; for exponential ones (p infinite) c log(1+n)^(d+1). Up to the last query it is the
-    greedy value itself. An extrapolation, not a bound.
+    This is for eigenvalues m^-p; for exponential ones (p infinite) it is c log(1+n)^(d+1). Up to the last
+    query it is the greedy value itself. It is an extrapolation, not a bound.
     """
     if greedy.n == 0 or not p > 1.0:
         raise ValueError(f"a rate needs queries and p > 1, got {greedy.n} queries and p = {p:g}")
@@ -142,8 +140,8 @@ def rate_law(greedy: GreedyGain, p: float, dim: int) -> Law:
 def spectral_law(spectrum: Spectrum, ridge: float, prior: float = 1.0) -> Law:
     """Gamma(n) <= min_D (D/2) log(1 + n k/(ridge D)) + n psi_max^2 (sum of eigenvalues after D)/(2 ridge).
 
-    The rest of the kernel after D eigenfunctions is at most psi_max^2 times the tail, if |psi_m| <= psi_max
-    for all m; psi_max here is an estimate from the nodes, so this is a bound as good as that estimate.
+    After D eigenfunctions, the rest of the kernel is at most psi_max^2 times the tail if |psi_m| <= psi_max
+    for all m. Here psi_max is estimated on the nodes, so the bound is as good as that estimate.
     """
     ridge, k = positive(ridge, "ridge"), positive(prior, "prior")
     ranks = np.arange(1, len(spectrum.eigenvalues) + 1, dtype=float)
@@ -157,13 +155,13 @@ def spectral_law(spectrum: Spectrum, ridge: float, prior: float = 1.0) -> Law:
 
 
 def smaller_law(one: Law, other: Law) -> Law:
-    """The smaller of two at each n."""
+    """The smaller of two laws at each n."""
     return lambda n: min(one(n), other(n))
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Gamma(n) ~ e^constant n^exponent, fitted on the upper half of what was given."""
+    """Gamma(n) ~ e^constant n^exponent, fitted on the upper half of the queries."""
 
     exponent: float
     constant: float
@@ -171,13 +169,11 @@ class Growth:
 
 
 def fit_growth(greedy: GreedyGain) -> Growth:
-    """How fast the gain grows; for eigenvalues m^-p theory says n^(1/p) up to logarithms."""
+    """The power of n by which the gain grows; for eigenvalues m^-p theory says n^(1/p) up to logarithms."""
     if greedy.n < 8:
         raise ValueError(f"growth needs 8 queries and more, got {greedy.n}")
     n = np.arange(greedy.n // 2, greedy.n + 1)
-    x, y = np.log(n), np.log(greedy.gains[n])
-    slope, constant, share = fitted_line(x, y)
-    return Growth(slope, constant, share)
+    return Growth(*fitted_line(np.log(n), np.log(greedy.gains[n])))
 
 
 def potential_bound(gain: float, ridge: float, prior: float = 1.0) -> float:

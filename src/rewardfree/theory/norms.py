@@ -1,4 +1,4 @@
-"""Norms of functions in a kernel's space, measured on finite sets: lower bounds that grow as jitter falls."""
+"""Norms of functions in a kernel's space, measured on finite sets: lower bounds, sharper with less jitter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.theory.spectrum import MOST_ROWS
 from rewardfree.threads import one_blas_thread
 
-#: Added to the kernel matrix, relative to its largest entry, one after the other.
+#: Numbers on the diagonal of the kernel matrix, relative to its largest entry.
 JITTERS = tuple(10.0**-e for e in range(2, 13, 2))
 
 
@@ -26,7 +26,7 @@ class NormCurve:
 
     @property
     def grows(self) -> Any:
-        """(c,) the last norm over the one before: well above 1 says that no finite norm shows."""
+        """(c,) the last norm over the one before it; well above 1, these points show no finite norm."""
         last = self.norms[-2] if len(self.norms) > 1 else self.norms[-1]
         return np.divide(self.norms[-1], last, out=np.ones_like(last), where=last > 0)
 
@@ -35,7 +35,7 @@ def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS)
     """Norms of functions with values (m,c) at points (m,d).
 
     Interpolation of many close points is ill-conditioned: below a jitter of about 1e-12 rounding decides.
-    A norm that still grows from jitter to jitter has no finite limit that these points show.
+    If a norm still grows from jitter to jitter, these points show no finite limit.
     """
     points, values, jitters = _checked(points, values, "values", jitters)
     with one_blas_thread():
@@ -46,17 +46,17 @@ def norm_curve(kernel: Kernel, points: Any, values: Any, jitters: Any = JITTERS)
 
 @dataclass(frozen=True, eq=False)
 class LawNorms:
-    """What B1 must cover, for V in [0,1]^S, as curves over the jitter (j,)."""
+    """Norms that B1 must bound for V in [0,1]^S, at each jitter (j,)."""
 
     jitters: Any
-    largest: Any  # max over s' of ||P(s'|.)||: Assumption 1 wants at most 1
+    largest: Any  # max over s' of ||P(s'|.)||: Assumption 1 asks for at most 1
     total: Any  # sum over s' of ||P(s'|.)|| >= ||[PV]||
-    root: Any  # sqrt(sum |G|) >= ||[PV]||, G = P^T (K + jitter I)^-1 P; the smaller of the two is used
-    one: Any  # ||1|| = ||[P1]||, which no bound can be below
+    root: Any  # sqrt(sum |G|) >= ||[PV]||, G = P^T (K + jitter I)^-1 P
+    one: Any  # ||1|| = ||[P1]||, which every bound must reach
 
     @property
     def bound(self) -> Any:
-        """The smaller of both upper bounds on ||[PV]|| over V in [0,1]^S, at each jitter."""
+        """The smaller upper bound on ||[PV]|| over V in [0,1]^S, at each jitter."""
         return np.minimum(self.total, self.root)
 
 
@@ -65,15 +65,15 @@ def law_norms(kernel: Kernel, points: Any, law: Any, jitters: Any = JITTERS) -> 
     points, law, jitters = _checked(points, law, "law", jitters)
     with one_blas_thread():
         weights, vectors = _inverses(kernel, points, jitters)
-        turned = vectors.T @ law
-        each = np.sqrt(weights @ turned**2)  # (j,s')
-        roots = [np.sqrt(np.abs(turned.T @ (own[:, None] * turned)).sum()) for own in weights]
+        rotated = vectors.T @ law
+        norms = np.sqrt(weights @ rotated**2)  # (j,s')
+        roots = [np.sqrt(np.abs(rotated.T @ (row[:, None] * rotated)).sum()) for row in weights]
         one = np.sqrt(weights @ vectors.sum(axis=0) ** 2)
-    return LawNorms(jitters, each.max(axis=1), each.sum(axis=1), np.array(roots), one)
+    return LawNorms(jitters, norms.max(axis=1), norms.sum(axis=1), np.array(roots), one)
 
 
 def _checked(points: Any, values: Any, name: str, jitters: Any) -> tuple[Any, Any, Any]:
-    """Points (m,d), values (m,c) and jitters in falling order, if they go together."""
+    """Points (m,d), values (m,c) and jitters in falling order, once their shapes agree."""
     points, values = as_points(points, "points"), as_array(values, name)
     values = values[:, None] if values.ndim == 1 else values
     check_finite(values, name)

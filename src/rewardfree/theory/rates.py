@@ -1,4 +1,4 @@
-"""The paper's Table 1: how many samples the guarantees of reward-free methods ask for, constants set to 1."""
+"""The paper's Table 1: samples that the guarantees of reward-free methods need, with constants set to 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rewardfree.arrays import count, positive
 
-#: What the rows of Table 1 print, up to constants and logarithms.
+#: Setting: (source, rate as printed, up to constants and logarithms).
 PRINTED = {
     "tabular": ("Jin et al. 2020", "S^2 A H^5 / eps^2"),
     "linear": ("Wang et al. 2020", "d^3 H^6 / eps^2"),
@@ -31,12 +31,12 @@ class Rates:
     epsilon: float
     states: int
     actions: int
-    features: int  # of the linear setting
-    dim: int  # of z, for the polylogarithm: log(1/eps)^(dim+1), that of the squared exponential's Gamma
-    p: float | None  # of the eigenvalues m^-p; infinite for exponential decay, None for neither
+    features: int  # d of the linear row
+    dim: int  # of z; polylog(1/eps) = log(1/eps)^(dim+1), as in Gamma of the squared exponential
+    p: float | None  # eigenvalues fall as m^-p; infinite for exponential decay, None for neither
 
     def table(self) -> dict[str, float | None]:
-        """The rows by setting."""
+        """The number of each setting, or None."""
         H, eps, p = float(self.horizon), self.epsilon, self.p
         squared = _power(1.0 / eps, 2.0)
         logs = max(1.0, -math.log(eps)) ** (self.dim + 1)
@@ -54,7 +54,7 @@ class Rates:
 
 
 def _power(base: float, exponent: float) -> float:
-    """base^exponent, infinite where a float cannot hold it."""
+    """base^exponent, infinite if no float holds it."""
     try:
         return float(base**exponent)
     except OverflowError:

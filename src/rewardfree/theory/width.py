@@ -1,9 +1,9 @@
-"""Widths b with |f - f^| <= b sigma: what Theorem 1 gives, what its proof gives, and what other data need.
+"""Widths b with |f - f^| <= b sigma: Theorem 1 as printed and as proved, and widths for other data.
 
 B1 bounds ||[PV]|| in the kernel's space, B2 bounds ||V|| in that of a second kernel on the states, and V lies
 in [0, R]. zeta(z) = (K_n + ridge I)^-1 k_n(z) are the weights of the samples in f^(z), and
-sigma^2 = sup_{||f|| <= 1} (f(z) - zeta.f_n)^2 + ridge |zeta|^2 splits the error: the first part is what B1
-pays for, the second what noise may use.
+sigma^2 = sup_{||f|| <= 1} (f(z) - zeta.f_n)^2 + ridge |zeta|^2 has two parts: the first bounds the bias,
+with B1, the second the noise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rewardfree.theory.spectrum import Spectrum
 
 @dataclass(frozen=True)
 class Width:
-    """A width, and the number M of eigenfunctions at which it is the smallest, where there is one."""
+    """A width, and the number M of eigenfunctions that makes it smallest, if the formula has one."""
 
     b: float
     eigenfunctions: int | None = None
@@ -41,7 +41,7 @@ def theorem_1_corrected(
 ) -> Width:
     """B1 + (B2 psi/tau) sqrt(head) sqrt(2 log(2M/delta)) + (2 B2 psi/tau) sqrt(n tail).
 
-    The proof's Cauchy-Schwarz gives the root of the sum; both signs of M deviations need 2M.
+    The Cauchy-Schwarz step of the proof gives the root of the sum; both signs of M deviations need 2M.
     """
     head, tail, psi, M = _split(spectrum)
     scale = _scale(B2, ridge) * psi
@@ -62,26 +62,23 @@ def spectrum_free(B1: float, B2: float, prior: float, ridge: float, delta: float
     """b^2 = B1^2 + (B2^2 kappa^2/ridge)(1 + sqrt(2 log(1/delta)))^2, kappa^2 = max k_psi(s,s), for all V.
 
     The noise is <V, sum zeta_i (phi(s'_i) - E phi)>; the norm of the sum is at most kappa |zeta| in the mean,
-    and McDiarmid adds kappa |zeta| sqrt(2 log(1/delta)). No eigenfunctions, so no psi_max.
+    and McDiarmid adds kappa |zeta| sqrt(2 log(1/delta)). There are no eigenfunctions, so no psi_max.
     """
     noise = _scale(B2, ridge) * math.sqrt(positive(prior, "prior"))
-    return Width(
-        math.hypot(
-            non_negative(B1, "B1"), noise * (1.0 + math.sqrt(-2.0 * math.log(probability(delta, "delta"))))
-        )
-    )
+    factor = 1.0 + math.sqrt(-2.0 * math.log(probability(delta, "delta")))
+    return Width(math.hypot(non_negative(B1, "B1"), noise * factor))
 
 
 def generative_width(
     B1: float, R: float, ridge: float, points: int, steps: int, delta: float, joined: bool = True
 ) -> Width:
-    """b^2 = B1^2 + R^2/(2 ridge) log(2 |Z| steps/delta): Alg 2's data, and a reward fixed beforehand.
+    """b^2 = B1^2 + R^2/(2 ridge) log(2 |Z| steps/delta): data of Alg 2 and a reward fixed before them.
 
-    Hoeffding for each z and step: no second kernel and no closure. `steps` is H-1, since V_{H+1} = 0.
+    Hoeffding at every z and step, without a second kernel or closure. `steps` is H-1, since V_{H+1} = 0.
     `joined=False` adds B1 and the noise instead of their squares, as the paper's proofs do.
     """
-    split = math.log(2.0) + _log_count(points, steps) - math.log(probability(delta, "delta"))
-    noise = non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
+    union = math.log(2.0) + _log_count(points, steps) - math.log(probability(delta, "delta"))
+    noise = non_negative(R, "R") * math.sqrt(union / (2.0 * positive(ridge, "ridge")))
     B1 = non_negative(B1, "B1")
     return Width(math.hypot(B1, noise) if joined else B1 + noise)
 
@@ -91,12 +88,12 @@ def every_reward_width(
 ) -> Width:
     """b^2 = B1^2 + R^2/(2 ridge) log(m |Z| (2^S - 2)/delta): for every V at once, m datasets.
 
-    A supremum over V in [0,R]^S is one over its corners, of which the two constant ones have no noise. For
-    pooled data m = 1; also for what Alg 3 keeps.
+    The supremum over V in [0,R]^S is at one of its corners; the two constant corners have no noise. Pooled
+    data have m = 1. The width also holds for the samples that Alg 3 keeps.
     """
     states = count(states, "states", at_least=2)
-    split = _log_count(points, designs) + _log_corners(states) - math.log(probability(delta, "delta"))
-    noise = non_negative(R, "R") * math.sqrt(split / (2.0 * positive(ridge, "ridge")))
+    union = _log_count(points, designs) + _log_corners(states) - math.log(probability(delta, "delta"))
+    noise = non_negative(R, "R") * math.sqrt(union / (2.0 * positive(ridge, "ridge")))
     return Width(math.hypot(non_negative(B1, "B1"), noise))
 
 
@@ -105,22 +102,24 @@ def adaptive_width(
 ) -> Width:
     """B1 + (R/(2 tau)) sqrt(2 I_n + 2 log(m (2^(S-1) - 1)/delta)): data that depend on earlier data.
 
-    Self-normalised, for all z, n and V; corners come in pairs V and R - V of the same noise up to sign.
+    Self-normalised, for all z, n and V. The corners V and R - V have the same noise up to sign.
     """
     states = count(states, "states", at_least=2)
-    split = math.log(count(designs, "designs")) + _log_corners(states) - math.log(2.0)
-    inside = 2.0 * non_negative(gain, "gain") + 2.0 * (split - math.log(probability(delta, "delta")))
-    return Width(
-        non_negative(B1, "B1") + 0.5 * non_negative(R, "R") * math.sqrt(inside / positive(ridge, "ridge"))
-    )
+    union = math.log(count(designs, "designs")) + _log_corners(states) - math.log(2.0)
+    square = 2.0 * non_negative(gain, "gain") + 2.0 * (union - math.log(probability(delta, "delta")))
+    return _self_normalised(B1, R, ridge, square)
 
 
 def self_normalised_width(B1: float, R: float, ridge: float, gain: float, delta: float) -> Width:
     """B1 + (R/(2 tau)) sqrt(2 Gamma + 2 log(1/delta)): one V, adaptive data, as Qiu et al. need."""
-    inside = 2.0 * non_negative(gain, "gain") - 2.0 * math.log(probability(delta, "delta"))
-    return Width(
-        non_negative(B1, "B1") + 0.5 * non_negative(R, "R") * math.sqrt(inside / positive(ridge, "ridge"))
-    )
+    square = 2.0 * non_negative(gain, "gain") - 2.0 * math.log(probability(delta, "delta"))
+    return _self_normalised(B1, R, ridge, square)
+
+
+def _self_normalised(B1: float, R: float, ridge: float, square: float) -> Width:
+    """B1 + (R/(2 tau)) sqrt(square)."""
+    noise = 0.5 * non_negative(R, "R") * math.sqrt(square / positive(ridge, "ridge"))
+    return Width(non_negative(B1, "B1") + noise)
 
 
 def estimate_norm(R: float, ridge: float, n: int) -> float:
@@ -130,32 +129,32 @@ def estimate_norm(R: float, ridge: float, n: int) -> float:
 
 @dataclass(frozen=True)
 class ContinuousWidth:
-    """|f - f^| <= b (sigma + change) + slack for all z of a box: Corollary 1 with its net made explicit."""
+    """|f - f^| <= b (sigma + change) + slack for all z of a box: Corollary 1 with an explicit net."""
 
-    b: float  # for every z of the net, at delta over its size
+    b: float  # for every z of the net, each at delta over the size of the net
     change: float  # L: how far a unit function moves between z and the net
     slack: float  # (B1 + ||f^||) L
 
     @property
     def added(self) -> float:
-        """b L + slack: what comes on top of b sigma everywhere."""
+        """b L + slack, the part that does not depend on sigma."""
         return self.b * self.change + self.slack
 
 
 def continuous_width(b: float, B1: float, R: float, ridge: float, n: int, change: float) -> ContinuousWidth:
-    """A width b that holds on a net, carried to all z of the box.
+    """A width b that holds on a net, extended to all z of the box.
 
-    f, f^ and sigma move by at most their norm times L = `change` between z and its net point, and L is
-    sup sqrt(2 - 2k(z,z')) within the net's radius: see `kernel_change`.
+    Between z and its net point, f, f^ and sigma change by at most their norm times L = `change`, the
+    supremum of sqrt(2 - 2k(z,z')) within the net's radius: see `kernel_change`.
     """
     change = non_negative(change, "change")
     return ContinuousWidth(non_negative(b, "b"), change, (B1 + estimate_norm(R, ridge, n)) * change)
 
 
 def kernel_change(kernel: Kernel, radius: float) -> float:
-    """At least sup sqrt(2 - 2 k(z,z')) over |z - z'| <= radius: r/l for SE, sqrt(nu/(nu-1)) r/l for Matern.
+    """A bound on sqrt(2 - 2 k(z,z')) for |z - z'| <= r: r/l for SE, sqrt(nu/(nu-1)) r/l for Matern.
 
-    For nu <= 1 a Matern kernel has no such bound that is linear in r, which is what Corollary 1 assumes.
+    For nu <= 1 a Matern kernel has no bound that is linear in r, which Corollary 1 assumes.
     """
     radius = positive(radius, "radius")
     if isinstance(kernel, Scaled):
@@ -164,15 +163,15 @@ def kernel_change(kernel: Kernel, radius: float) -> float:
     if isinstance(kernel, SquaredExponential):
         return min(radius / float(lengthscale), math.sqrt(2.0))
     if isinstance(kernel, Matern) and kernel.nu > 1.0:
-        rough = 1.0 if math.isinf(kernel.nu) else math.sqrt(kernel.nu / (kernel.nu - 1.0))
-        return min(rough * radius / float(lengthscale), math.sqrt(2.0))
+        factor = 1.0 if math.isinf(kernel.nu) else math.sqrt(kernel.nu / (kernel.nu - 1.0))
+        return min(factor * radius / float(lengthscale), math.sqrt(2.0))
     raise ValueError(
         f"Corollary 1 needs a kernel that is smooth at 0, SE or Matern with nu > 1, got {kernel!r}"
     )
 
 
 def net_log_size(radius: float, dim: int) -> float:
-    """log of ceil(sqrt(d)/(2 r))^d points that are within r of every z in [0,1]^d."""
+    """log ceil(sqrt(d)/(2 r))^d: that many points have one within r of every z in [0,1]^d."""
     dim = count(dim, "dim")
     return dim * math.log(max(1, math.ceil(math.sqrt(dim) / (2.0 * positive(radius, "radius")))))
 

@@ -1,4 +1,4 @@
-"""Fitting a kernel and a ridge to transitions: the objective, the choice of the family, and the targets."""
+"""A kernel and a ridge fitted to transitions: the likelihood, the choice of the family, finite worlds."""
 
 from rewardfree.kernels.fitting.autokernel import AutoKernel
 from rewardfree.kernels.fitting.finite import first_guess, fit_next_states

@@ -1,64 +1,66 @@
-"""A kernel and a ridge for finitely many states, from where transitions led: no reward enters."""
+"""A kernel and a ridge for a finite world, fitted to next states."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import Floats, Integers
 from rewardfree.kernels.algebra import Kernel
 from rewardfree.kernels.fitting.autokernel import AutoKernel, evenly
+from rewardfree.kernels.fitting.likelihood import Fit
 from rewardfree.kernels.stationary import Matern, SquaredExponential
 
-#: Next states are described by products of cosines, up to this frequency and at most so many.
+#: Next states are described by products of cosines: the highest total frequency, and the most products.
 FREQUENCY, MOST_FEATURES = 6, 60
-#: Before there are data: a kernel of this lengthscale, as a share of each coordinate's range, and a ridge.
+#: Without data: the lengthscale as a share of the range of each coordinate, and the ridge.
 FIRST_LENGTH, FIRST_RIDGE = 0.2, 0.1
-#: A function of the next state that differs by less is the same everywhere.
+#: A function of the next state with a smaller range counts as constant.
 ROUNDING = 1e-9
 #: The least ridge that is fitted for single precision, a thousand times its rounding.
 LEAST_SINGLE = 1e-4
 
 
-def first_guess(points: Any) -> Kernel:
-    """A kernel for candidates (m,f) of which nothing was seen."""
+def first_guess(points: Floats) -> Kernel:
+    """A kernel for candidates (m,f) without data."""
     return Matern(1.5, tuple(FIRST_LENGTH * _spread(points, np.ptp)))
 
 
 def fit_next_states(
     automatic: AutoKernel,
-    points: Any,
-    z: Any,
-    states: Any,
-    next_state: Any,
+    points: Floats,
+    z: Integers,
+    states: Floats,
+    next_state: Integers,
     ridge: float | None = None,
     single: bool = False,
-) -> tuple[Kernel, float] | None:
-    """Kernel and ridge for candidates (m,f) of which z (n,) were tried and led to states (s,d).
+) -> Fit | None:
+    """A fit to n transitions from points[z] to states[next_state], for points (m,f) and states (s,d).
 
-    Values to come are functions of the next state, and may be far less smooth than its mean: the kernel is
-    fitted to many functions of it, `next_state_features`. None if too few data were seen. The ridge is large
-    enough for `single` precision.
+    Values are functions of the next state and may be far less smooth than its mean: the kernel is fitted to
+    many functions of it, `next_state_features`. None if the data are too few. With `single` the ridge is
+    large enough for single precision.
     """
     targets = next_state_features(states)[next_state]
-    used = evenly(len(z), automatic.most)  # which the kernel is fitted to: elsewhere they may well differ
-    moving = np.ptp(targets[used], axis=0) > ROUNDING if len(used) > 1 else np.zeros(targets.shape[1], bool)
-    if not moving.any():
+    rows = evenly(len(z), automatic.most)  # the kernel is fitted to these: a target may vary in others only
+    varying = np.ptp(targets[rows], axis=0) > ROUNDING if len(rows) > 1 else np.zeros(targets.shape[1], bool)
+    if not varying.any():
         return None
-    targets = targets[:, moving] - targets[:, moving].mean(axis=0)
+    targets = targets[:, varying] - targets[:, varying].mean(axis=0)
     targets /= targets.std(axis=0)
     centre, scale = points.mean(axis=0), _spread(points, np.std)
     fit = automatic.fit((points[z] - centre) / scale, targets, ridge=ridge, linear=False)
     assert isinstance(fit.kernel, (Matern, SquaredExponential))
     lengths = tuple(float(length) for length in np.asarray(fit.kernel.lengthscale) * scale)
     least = LEAST_SINGLE if single and ridge is None else 0.0
-    return replace(fit.kernel, lengthscale=lengths), max(fit.ridge, least)
+    return replace(fit, kernel=replace(fit.kernel, lengthscale=lengths), ridge=max(fit.ridge, least))
 
 
-def next_state_features(states: Any) -> Any:
-    """Smooth functions of a state that tell states (s,d) apart: cosines along each axis, and products."""
+def next_state_features(states: Floats) -> Floats:
+    """Smooth functions that differ between states (s,d): cosines along each axis, and their products."""
     low, span = states.min(axis=0), _spread(states, np.ptp)
     angles = np.pi * (states - low) / span
     waves: list[tuple[int, ...]] = []
@@ -69,12 +71,12 @@ def next_state_features(states: Any) -> Any:
 
 
 def _waves(d: int, total: int) -> list[tuple[int, ...]]:
-    """All frequencies along d axes that sum up to `total`."""
-    spread = combinations_with_replacement(range(d), total)
-    return sorted(tuple(axes.count(i) for i in range(d)) for axes in spread)
+    """All frequencies along d axes whose sum is `total`."""
+    multisets = combinations_with_replacement(range(d), total)
+    return sorted(tuple(axes.count(i) for i in range(d)) for axes in multisets)
 
 
-def _spread(points: Any, measure: Any) -> Any:
-    """A measure of each coordinate's spread, 1 where it does not vary."""
+def _spread(points: Floats, measure: Callable[..., Floats]) -> Floats:
+    """The spread of each coordinate by a measure such as np.std; 1 for a constant coordinate."""
     spread = measure(points, axis=0)
     return np.where(spread > 0.0, spread, 1.0)

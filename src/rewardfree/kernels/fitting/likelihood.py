@@ -1,65 +1,70 @@
-"""The marginal likelihood of a kernel's parameters, its gradient, and what a fit misses when left out."""
+"""The marginal likelihood of a kernel's parameters, its gradient, and leave-one-out errors."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lapack
 
+from rewardfree.arrays import Floats
 from rewardfree.kernels.algebra import Kernel
 from rewardfree.kernels.linear import Linear
 from rewardfree.kernels.matern import closed_form, slope
 from rewardfree.kernels.stationary import Matern, SquaredExponential
 
-#: log lengthscale, log weight of the linear part, log ridge. A ridge below 1e-8 is rounding in K^-1.
+#: Bounds of the log lengthscales, and of the log weight of the linear part.
 BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1e-3), math.log(10.0))}
-NO_WEIGHT = -50.0  # whose square is nothing beside 1
+#: The log weight without a linear part: its square vanishes beside 1.
+NO_WEIGHT = -50.0
+#: Bounds of the log ridge. A ridge below 1e-8 is rounding in K^-1.
 RIDGE = (math.log(1e-8), math.log(10.0))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found for points (n,f) and targets (n,c)."""
+    """A kernel and a ridge fitted to points (n,f) and targets (n,c), and how well they fit."""
 
     kernel: Kernel
     ridge: float
     loss: float  # negative log likelihood per target
-    leave_one_out: float  # mean square of the errors at points left out, in units of the targets' own
+    leave_one_out: float  # mean square of the leave-one-out errors over that of the targets
 
 
 class Likelihood:
-    """The objective on one set of points, by (log lengthscale of each group, log w, log ridge)."""
+    """The loss on points x (n,f) and targets y (n,c), and its minimum.
+
+    The parameters theta are (log lengthscale of each group, log w, log ridge).
+    """
 
     def __init__(
-        self, points: Any, targets: Any, groups: tuple[int, ...], ridge: float | None, linear: bool = True
+        self, points: Floats, targets: Floats, groups: Sequence[int], ridge: float | None, linear: bool = True
     ) -> None:
         self.x, self.y, self.ridge, self.has_linear = points, targets, ridge, linear
-        self.names = sorted(set(groups))
-        self.groups = np.array([self.names.index(group) for group in groups])
+        names = sorted(set(groups))
+        self.group_of = np.array([names.index(group) for group in groups])  # (f,)
         n = len(points)
-        self.square = np.zeros((len(self.names), n * n))  # squared distances by group
-        for f, group in enumerate(self.groups):
+        self.squares = np.zeros((len(names), n * n))  # squared distances of all pairs, group by group
+        for f, group in enumerate(self.group_of):
             difference = points[:, f, None] - points[None, :, f]
-            self.square[group] += (difference * difference).reshape(-1)
+            self.squares[group] += (difference * difference).reshape(-1)
 
     @cached_property
-    def linear(self) -> Any:
-        return 1.0 + self.x @ self.x.T
+    def linear(self) -> Floats:
+        """1 + x.x', (n,n)."""
+        return np.asarray(1.0 + self.x @ self.x.T)
 
-    def minimised(self, nu: float, start: Any = None) -> Any:
-        """The parameters of least loss."""
-        from scipy.optimize import minimize  # here: it would double the time of importing the package
+    def minimised(self, nu: float, start: Floats | None = None) -> Floats:
+        """The parameters theta of least loss."""
+        from scipy.optimize import minimize  # imported here: it doubles the time of importing the package
 
-        size = len(self.names)
-        bounds = [BOUNDS["lengthscale"]] * size + [BOUNDS["weight"], RIDGE]
-        if not self.has_linear:
-            bounds[-2] = (NO_WEIGHT, NO_WEIGHT)
-        if self.ridge is not None:
-            bounds[-1] = (math.log(self.ridge),) * 2
+        size = len(self.squares)
+        weight = BOUNDS["weight"] if self.has_linear else (NO_WEIGHT, NO_WEIGHT)
+        ridge = RIDGE if self.ridge is None else (math.log(self.ridge), math.log(self.ridge))
+        bounds = [BOUNDS["lengthscale"]] * size + [weight, ridge]
         if start is None:
             start = np.array([math.log(3.0)] * size + [0.0, math.log(1e-4)])
         start = np.clip(start, *np.array(bounds).T)
@@ -67,14 +72,14 @@ class Likelihood:
         result = minimize(
             self.loss, start, args=(nu,), jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
-        return result.x
+        return np.asarray(result.x)
 
-    def loss(self, theta: Any, nu: float) -> tuple[float, Any]:
-        """The objective per target value, and its gradient."""
+    def loss(self, theta: Floats, nu: float) -> tuple[float, Floats]:
+        """The loss per target value, and its gradient in theta."""
         n, c = self.y.shape
-        scaled = np.exp(-2.0 * theta[:-2])
+        inverse_squares = np.exp(-2.0 * theta[:-2])  # 1 / lengthscale^2
         weight, ridge = math.exp(2.0 * theta[-2]), math.exp(theta[-1])
-        square = scaled @ self.square
+        square = inverse_squares @ self.squares  # r^2
         matrix = closed_form(nu, square).reshape(n, n) + weight * self.linear
         matrix[np.diag_indices(n)] += ridge
         try:
@@ -85,36 +90,36 @@ class Likelihood:
         alpha = inverse @ self.y
         energy = np.einsum("nc,nc->c", self.y, alpha)
         loss = 0.5 * n * np.log(energy / n).sum() + c * np.log(np.diagonal(factor)).sum()
-        pull = 0.5 * c * inverse - 0.5 * n * (alpha / energy) @ alpha.T  # d loss / d K
-        by_length = (self.square @ (slope(nu, square) * pull.reshape(-1))) * (-2.0 * scaled)
-        gradient = np.concatenate(
-            [by_length, [2.0 * weight * np.vdot(pull, self.linear), ridge * np.trace(pull)]]
-        )
+        by_kernel = 0.5 * c * inverse - 0.5 * n * (alpha / energy) @ alpha.T  # d loss / d K
+        by_lengths = (self.squares @ (slope(nu, square) * by_kernel.reshape(-1))) * (-2.0 * inverse_squares)
+        by_weight, by_ridge = 2.0 * weight * np.vdot(by_kernel, self.linear), ridge * np.trace(by_kernel)
+        gradient = np.concatenate([by_lengths, [by_weight, by_ridge]])
         return float(loss / (n * c)), gradient / (n * c)
 
-    def fit(self, nu: float, theta: Any, points: Any, targets: Any) -> Fit:
-        """The parameters as a kernel, judged by what it misses of points (n,f) and targets (n,c) left out."""
+    def fit(self, nu: float, theta: Floats, points: Floats, targets: Floats) -> Fit:
+        """The kernel and ridge of theta, with the leave-one-out error on points (n,f) and targets (n,c)."""
         kernel, ridge = self.kernel(nu, theta), math.exp(theta[-1])
         matrix = kernel.between(points, points)
         matrix[np.diag_indices(len(points))] += ridge
         errors = leave_one_out(matrix, targets)
         return Fit(kernel, ridge, self.loss(theta, nu)[0], float((errors**2).mean() / (targets**2).mean()))
 
-    def kernel(self, nu: float, theta: Any) -> Kernel:
-        lengths = tuple(float(length) for length in np.exp(theta[:-2])[self.groups])
+    def kernel(self, nu: float, theta: Floats) -> Kernel:
+        """The kernel of theta."""
+        lengths = tuple(float(length) for length in np.exp(theta[:-2])[self.group_of])
         family = SquaredExponential(lengths) if nu == math.inf else Matern(nu, lengths)
         if not self.has_linear:
             return family
         return family + math.exp(2.0 * theta[-2]) * Linear(bias=1.0)
 
 
-def leave_one_out(matrix: Any, targets: Any) -> Any:
-    """y_i minus its prediction from all other points, (n,c), for K + ridge I: [K^-1 y]_i / [K^-1]_ii."""
+def leave_one_out(matrix: Floats, targets: Floats) -> Floats:
+    """y_i minus its prediction from all other points, (n,c), for K with the ridge: [K^-1 y]_i / [K^-1]_ii."""
     inverse = _inverse(cholesky(matrix, lower=True, check_finite=False))
-    return (inverse @ targets) / np.diagonal(inverse)[:, None]
+    return np.asarray((inverse @ targets) / np.diagonal(inverse)[:, None])
 
 
-def _inverse(factor: Any) -> Any:
-    """(C C^T)^-1."""
-    half, _ = lapack.dpotri(factor, lower=1)
-    return np.tril(half) + np.tril(half, -1).T
+def _inverse(factor: Floats) -> Floats:
+    """(C C^T)^-1 for a lower factor C."""
+    lower, _ = lapack.dpotri(factor, lower=1)
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)

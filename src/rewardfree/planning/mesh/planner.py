@@ -146,13 +146,13 @@ def _starts(space: Box, data: Experience, starts: Any) -> Any:
     """At least `STARTS` first states: those given or seen, and points between them."""
     if starts is not None:
         starts = data.spaces.state.checked(np.atleast_2d(starts), "starts")
-    known = data.starts if starts is None else starts
-    if not len(known):
-        known = data.state[data.kept][:1]
-    known = space.wrapped(known)
-    if len(known) >= STARTS:
-        return known[:STARTS]
+    states = data.starts if starts is None else starts
+    if not len(states):
+        states = data.state[data.kept][:1]
+    states = space.wrapped(states)
+    if len(states) >= STARTS:
+        return states[:STARTS]
     rng = stream(0, "between starts")
-    one, other = (known[rng.integers(len(known), size=STARTS - len(known))] for _ in range(2))
+    one, other = (states[rng.integers(len(states), size=STARTS - len(states))] for _ in range(2))
     between = one + rng.random((len(one), 1)) * space.change(one, other)
-    return np.concatenate([known, space.wrapped(between)])
+    return np.concatenate([states, space.wrapped(between)])

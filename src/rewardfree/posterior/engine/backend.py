@@ -1,71 +1,25 @@
-"""What a `Lattice` needs of an array library beyond the array API standard."""
+"""What a `Lattice` needs of an array library beyond the array API standard, and the choice of the library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import array_api_compat
 import numpy as np
 
-from rewardfree.arrays import Array, to_numpy
-
-#: One entry of each of several designs, as an index: (designs, positions).
-Places: TypeAlias = tuple[Any, Any]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Some of the designs of a lattice: their numbers, and the cheapest index that picks them."""
-
-    numbers: Any  # (g,) integers, each at most once
-    index: Any  # a slice (a view, no copy) where the numbers are evenly spaced, else the numbers
-
-    @classmethod
-    def named(cls, designs: Any, total: int) -> Selection:
-        """Designs as a caller names them: whole numbers below `total`, each once."""
-        numbers = (to_numpy(designs) if hasattr(designs, "shape") else np.asarray(designs)).reshape(-1)
-        if len(numbers) and numbers.dtype.kind not in "iu":
-            raise ValueError(f"designs must be whole numbers, got {numbers.dtype}")
-        numbers = numbers.astype(np.int64)
-        if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
-            raise ValueError(f"designs must lie in 0..{total - 1}, got {numbers.min()}..{numbers.max()}")
-        if len(np.unique(numbers)) != len(numbers):
-            raise ValueError("designs must be named once each, got a repeated one")
-        return cls.of(numbers)
-
-    @classmethod
-    def of(cls, numbers: Any) -> Selection:
-        if len(numbers) == 1:
-            return cls(numbers, slice(int(numbers[0]), int(numbers[0]) + 1))
-        steps = np.diff(numbers)
-        if len(steps) and steps[0] > 0 and (steps == steps[0]).all():
-            return cls(numbers, slice(int(numbers[0]), int(numbers[-1]) + 1, int(steps[0])))
-        return cls(numbers, numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def places(self, position: Any) -> Places:
-        """The index of entry `position[i]` (g,) of each design; plain numbers where all are the same."""
-        first = int(position[0])
-        if isinstance(self.index, slice) and (position == first).all():
-            return self.index, first
-        return self.numbers, position
-
-    def halves(self) -> tuple[Selection, Selection]:
-        middle = len(self) // 2
-        return Selection.of(self.numbers[:middle]), Selection.of(self.numbers[middle:])
+from rewardfree.arrays import Array
+from rewardfree.posterior.engine.selection import Places, Selection
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recorded round knows: it is played at other counts than it was recorded at (see replay.py)."""
+    """The counts of a recorded round, which is replayed at larger counts than it was recorded at."""
 
-    length: int  # it serves designs of up to this many points
-    counts: Array  # (g,) on the device, and counted up there
+    length: int  # the recording serves designs of up to this many points
+    counts: Array  # (g,) points of each design, on the device and counted up there
     numbers: Array  # (g,) the numbers of all designs, on the device
 
 
@@ -89,14 +43,14 @@ class Rows(Protocol):
 
 
 class Backend(Protocol):
-    """One array library on one device: where the arrays live, and the few in-place operations."""
+    """One array library on one device: making arrays there, and operations in place."""
 
     xp: Any
     out_of_memory: tuple[type[BaseException], ...]
     not_positive_definite: tuple[type[BaseException], ...]  # what its Cholesky factorisation raises
     block_designs: int | None  # how many designs to extend at a time by several points; None: all
-    deferred: bool  # whether `require` may answer later
-    replays: bool  # whether `Lattice.repeat` can record a round and play it again
+    deferred: bool  # whether `require` may raise later
+    replays: bool  # whether `Lattice.repeat` can record a round and replay it
 
     def array(self, values: Any) -> Array:
         """`values` on this device, in this backend's floating type."""
@@ -110,13 +64,14 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
         """Zeros of the floating type, or of int64 for an index."""
 
-    def rows(self, designs: int, candidates: int, capacity: int) -> Rows: ...
+    def rows(self, designs: int, candidates: int, capacity: int) -> Rows:
+        """The matrices L of empty designs."""
 
     def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
-        """Raise `error(value)` unless the scalar `value` is at least 0; a device may do so calls later."""
+        """Raise `error(value)` unless the scalar `value` is at least 0; on a device maybe in a later call."""
 
     def settle_checks(self) -> None:
-        """Raise what `require` has yet to raise."""
+        """Raise the errors that `require` has deferred."""
 
     def take(self, buffer: Array, index: Any) -> Array:
         """buffer[index], where the index may hold integer arrays; a view for slices."""
@@ -131,7 +86,7 @@ class Backend(Protocol):
         """buffer[index] (g,m) -= the sum of values^2 (g,p,m) over p."""
 
     def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
-        """A view of all windows of that shape: (place of the window on each axis, place in it)."""
+        """A view of all windows of this shape: (position of the window on each axis, position in it)."""
 
     def finite(self, values: Array) -> Array:
         """The scalar 0 if all values are finite, else NaN."""
@@ -143,10 +98,17 @@ class Backend(Protocol):
         """target (g,c,m) += left (g,c) times right (g,m)."""
 
 
-def no_room(where: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
+def padded(backend: Backend, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
+    """`values` extended to `shape` by zeros."""
+    wider = backend.zeros(shape, index)
+    wider[tuple(slice(0, size) for size in values.shape)] = values
+    return wider
+
+
+def no_room(device: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
     """The error of an array that does not fit."""
     return MemoryError(
-        f"{where} has no room for {math.prod(shape) * itemsize / 2**30:.1f} GiB (shape {shape}): "
+        f"{device} has no room for {math.prod(shape) * itemsize / 2**30:.1f} GiB (shape {shape}): "
         "use fewer designs at a time, a smaller capacity, or float32"
     )
 
@@ -164,8 +126,7 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
 
 
 def room_for(device: str) -> int:
-    """How many bytes of posteriors to hold at a time: what a core's caches and a machine's memory are kind
-    to, or half of what is free on a CUDA device."""
+    """How many bytes of posteriors to hold at a time: 256 MiB on the CPU, half of the free memory on CUDA."""
     return 2**28 if _on_cpu(device) else int(_with_torch(device).free_bytes(device)) // 2
 
 
@@ -176,7 +137,7 @@ def _on_cpu(device: str | None) -> bool:
 
 
 def _with_torch(device: str | None) -> Any:
-    """The part of the package that needs torch."""
+    """The module backend_torch, which needs torch."""
     try:
         from rewardfree.posterior.engine import backend_torch
     except ImportError as error:

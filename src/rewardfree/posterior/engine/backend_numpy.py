@@ -9,10 +9,11 @@ import array_api_compat.numpy
 import numpy as np
 
 from rewardfree.arrays import Array, cast, float_dtype
-from rewardfree.posterior.engine.backend import Places, Selection, no_room
+from rewardfree.posterior.engine.backend import no_room
+from rewardfree.posterior.engine.selection import Places, Selection
 
-#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. A tile's rows lie end to end, and
-#: the products of one tile after the other were measured faster than whole rows (benchmarks/tiles.py).
+#: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. The rows of a tile lie end to end, and
+#: products tile by tile were measured to be faster than products of full rows (benchmarks/tiles.py).
 TILE_BYTES = 320
 
 
@@ -51,7 +52,7 @@ class NumpyBackend:
         return NumpyRows(designs, candidates, capacity, self.dtype)
 
     def settle_checks(self) -> None:
-        """Nothing is ever left over: `require` raises at once."""
+        """There are none: `require` raises at once."""
 
     def take(self, buffer: Array, index: Any) -> Array:
         # Twice as fast as buffer[index] on one axis.
@@ -121,14 +122,14 @@ class NumpyRows:
         designs, positions = places
         if row.ndim == 3:
             for i in range(row.shape[1]):
-                each = positions.start + i if isinstance(positions, slice) else positions[:, i]
-                self.write((designs if isinstance(designs, slice) else designs[:, 0], each), row[:, i])
+                position = positions.start + i if isinstance(positions, slice) else positions[:, i]
+                self.write((designs if isinstance(designs, slice) else designs[:, 0], position), row[:, i])
             return
-        whole = self._candidates // self._tile
-        split = whole * self._tile
-        self._values[designs, :whole, positions] = row[:, :split].reshape(len(row), whole, self._tile)
-        if split < self._candidates:
-            self._values[designs, whole, positions, : self._candidates - split] = row[:, split:]
+        full, rest = divmod(self._candidates, self._tile)
+        split = full * self._tile
+        self._values[designs, :full, positions] = row[:, :split].reshape(len(row), full, self._tile)
+        if rest:
+            self._values[designs, full, positions, :rest] = row[:, split:]
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:

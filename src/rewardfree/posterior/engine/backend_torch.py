@@ -10,18 +10,19 @@ import numpy as np
 import torch
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.engine.backend import Places, Selection, no_room
+from rewardfree.posterior.engine.backend import no_room, padded
+from rewardfree.posterior.engine.selection import Places, Selection
 
-#: How many checks may pass on a CUDA device before the host looks at their outcome.
+#: The host reads the outcome of checks on a CUDA device after this many checks.
 CHECKS_AT_ONCE = 256
 
 
 def free_bytes(device: str) -> int:
-    """Memory that is free on a CUDA device, with what torch keeps there for itself."""
-    TorchBackend(device, torch.float64)  # says so if there is no such device
+    """The free memory of a CUDA device, with what torch has reserved there and does not use."""
+    TorchBackend(device, torch.float64)  # raises an error if there is no such device
     free, _ = torch.cuda.mem_get_info(device)
-    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(free + kept)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free + unused)
 
 
 class TorchBackend:
@@ -37,21 +38,21 @@ class TorchBackend:
         self.dtype = dtype
         self.replays = self.deferred = self.device.type == "cuda"
         self._checks: dict[str, tuple[Array, Callable[[float], Exception]]] = {}
-        self._since_look = 0
-        # Indices moved to the device while rounds are replayed: a recording can move none, and uses them on.
-        self.remembered: dict[Any, Array] | None = None
+        self._unread_checks = 0
+        # Indices that were moved to the device. A recording cannot move any, and uses these again.
+        self.index_cache: dict[Any, Array] | None = None
         if dtype not in (torch.float64, torch.float32):
             raise ValueError(f"dtype must be float64 or float32, got {dtype}")
-        found = torch.cuda.device_count() if self.device.type == "cuda" else 1
-        if found <= (self.device.index or 0):
+        devices = torch.cuda.device_count() if self.device.type == "cuda" else 1
+        if devices <= (self.device.index or 0):
             raise ValueError(
-                f'device "{device}" was asked for, but torch sees {found or "no"} CUDA device: '
+                f'device "{device}" was asked for, but torch sees {devices or "no"} CUDA device: '
                 'use device="cpu", or install a CUDA build of torch and its driver'
             )
 
     @classmethod
     def on(cls, candidates: Array, device: str | None, dtype: Any) -> TorchBackend:
-        """Where the candidates are and of their type, unless a device or a type is named."""
+        """On the device and of the dtype of the candidates, unless others are named."""
         dtype = candidates.dtype if dtype is None else dtype
         if not isinstance(dtype, torch.dtype):
             dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), dtype)
@@ -61,53 +62,53 @@ class TorchBackend:
         if isinstance(values, torch.Tensor):
             values = values.detach()
         elif isinstance(values, np.ndarray) and not values.flags.writeable:
-            values = values.copy()  # torch warns of memory that it must not write
+            values = values.copy()  # torch warns of read-only memory
         return torch.as_tensor(values, dtype=self.dtype, device=self.device)
 
     def own(self, values: Any) -> Array:
         return self.array(values).clone()
 
     def index(self, values: Any) -> Array:
-        if self.remembered is None or not isinstance(values, np.ndarray):
+        if self.index_cache is None or not isinstance(values, np.ndarray):
             return torch.as_tensor(values, dtype=torch.int64, device=self.device)
         key = (values.shape, values.tobytes())
-        if key not in self.remembered:
-            self.remembered[key] = torch.as_tensor(values, dtype=torch.int64, device=self.device)
-        return self.remembered[key]
+        if key not in self.index_cache:
+            self.index_cache[key] = torch.as_tensor(values, dtype=torch.int64, device=self.device)
+        return self.index_cache[key]
 
     def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
         dtype = torch.int64 if index else self.dtype
         try:
             return torch.zeros(shape, dtype=dtype, device=self.device)
-        except RuntimeError as error:  # the only one that zeros can raise; OutOfMemoryError on CUDA
+        except RuntimeError as error:  # the memory is the only cause; OutOfMemoryError on CUDA
             raise no_room(str(self.device), shape, dtype.itemsize) from error
 
     def rows(self, designs: int, candidates: int, capacity: int) -> TorchRows:
         return TorchRows(self, designs, candidates, capacity)
 
     def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
-        """Keep the worst value of each check on the device and look at it now and then.
+        """Keep the worst value of each check on the device, and read it now and then.
 
-        Every look makes the host wait for the device, and none is possible while a round is recorded.
+        Reading makes the host wait for the device, and is impossible while a round is recorded.
         """
         worst, _ = self._checks.get(name, (None, None))
         if worst is None:
             worst = torch.zeros((), dtype=torch.float64, device=self.device)
         torch.minimum(worst, value.to(torch.float64), out=worst)  # NaN stays NaN
         self._checks[name] = (worst, error)
-        self._since_look += 1
+        self._unread_checks += 1
         recording = self.replays and torch.cuda.is_current_stream_capturing()
-        if not recording and (not self.deferred or self._since_look >= CHECKS_AT_ONCE):
+        if not recording and (not self.deferred or self._unread_checks >= CHECKS_AT_ONCE):
             self.settle_checks()
 
     def settle_checks(self) -> None:
-        self._since_look = 0
+        self._unread_checks = 0
         if not self._checks:
             return
-        found = torch.stack([worst for worst, _ in self._checks.values()]).tolist()
-        for value, (worst, error) in zip(found, self._checks.values(), strict=True):
+        values = torch.stack([worst for worst, _ in self._checks.values()]).tolist()
+        for value, (worst, error) in zip(values, self._checks.values(), strict=True):
             if not value >= 0.0:
-                # Deferred, it came too late: the lattice is spoilt, and has to say so every time.
+                # A deferred error comes too late: the lattice is invalid, and raises it every time.
                 if not self.deferred:
                     worst.zero_()
                 raise error(value)
@@ -155,10 +156,8 @@ class TorchRows:
         self._values = backend.zeros((designs, capacity, candidates))
 
     def grow(self, capacity: int) -> None:
-        designs, old, candidates = self._values.shape
-        grown = self._backend.zeros((designs, capacity, candidates))
-        grown[:, :old] = self._values
-        self._values = grown
+        designs, _, candidates = self._values.shape
+        self._values = padded(self._backend, self._values, (designs, capacity, candidates))
 
     def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
         rows = slice(first, first + columns.shape[2])
@@ -167,7 +166,7 @@ class TorchRows:
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
         if isinstance(designs.index, slice):
             return torch.gather(self._values[designs.index, :n], 2, indices[:, None, :].expand(-1, n, -1))
-        numbers = self._backend.index(designs.numbers)[:, None, None]  # picking designs first would copy them
+        numbers = self._backend.index(designs.numbers)[:, None, None]  # to pick designs first would copy them
         rows = torch.arange(n, device=self._backend.device)[None, :, None]
         return self._values[numbers, rows, indices[:, None, :]]
 

@@ -1,6 +1,6 @@
 """The factorisations of many designs on one finite set: their points and C^-1, with C C^T = K_n + ridge I.
 
-Small (n^2 numbers for each) and exact; whatever is asked at a few points can be answered from here.
+They are small, n^2 numbers for each design, and answer questions about a few points without L.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import numpy as np
 
 from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
-from rewardfree.posterior.engine.backend import Backend, Places, Recording, Selection
+from rewardfree.posterior.engine.backend import Backend, Recording, padded
 from rewardfree.posterior.engine.prior import PriorRows
-from rewardfree.posterior.variance import Floor, gain_of_pivots
+from rewardfree.posterior.engine.selection import Places, Selection
+from rewardfree.posterior.variance import VarianceFloor
 
 
 class Factors:
-    """g designs, each with its points as candidate indices and its C^-1; what is beyond them is zero."""
+    """g designs, each with its points as candidate indices and its C^-1. Entries beyond them are zero."""
 
     def __init__(
         self, kernel: Kernel, ridge: float, prior: PriorRows, backend: Backend, designs: int, capacity: int
     ) -> None:
-        self._ridge, self._prior, self._backend = ridge, prior, backend
-        self._floor = Floor.of(kernel, ridge, prior.diagonal, backend)
+        self._prior, self._backend = prior, backend
+        self.floor = VarianceFloor.of(kernel, ridge, prior.diagonal, backend)
         self._inverse = backend.zeros((designs, capacity, capacity))
         self._indices = backend.zeros((designs, capacity), index=True)
         self.counts = np.zeros(designs, np.int64)  # (g,) points of each design
@@ -35,7 +36,7 @@ class Factors:
         return int(self._indices.shape[1])
 
     def points(self, chosen: Selection) -> Array:
-        """The points of some designs as candidate indices, (g,n); beyond a design's own anything."""
+        """The points of some designs as candidate indices, (g,n). Entries beyond them are arbitrary."""
         return self._backend.take(self._indices, chosen.index)[:, : self.longest(chosen)]
 
     def longest(self, chosen: Selection) -> int:
@@ -45,14 +46,14 @@ class Factors:
         return int(self.counts[chosen.numbers].max()) if len(chosen) else 0
 
     def append(self, chosen: Selection, added: Array) -> None:
-        """Points (g,p) for some designs; several at once if these have the same number of points."""
+        """Add points (g,p) to some designs; for p > 1 these must have the same number of points."""
         backend, xp = self._backend, self._backend.xp
         n, p = self.longest(chosen), added.shape[1]
         inverse = backend.take(self._inverse, chosen.index)[:, :n, :n]
-        old = self._prior.between(added, self.points(chosen))  # (g,p,n)
-        cross = old @ xp.permute_dims(inverse, (0, 2, 1))
+        prior = self._prior.between(added, self.points(chosen))  # (g,p,n)
+        cross = prior @ xp.permute_dims(inverse, (0, 2, 1))
         schur = self._prior.between(added, added) - cross @ xp.permute_dims(cross, (0, 2, 1))
-        whiten = self._floor.whitening(schur, n + p)
+        whiten = self.floor.whitening(schur, n + p)
         # C gains the rows (cross, whiten^-1), so C^-1 gains whiten (-cross C^-1, 1).
         rows, place = -whiten @ (cross @ inverse), self.places(chosen, 0, p)
         backend.put(self._inverse, (*place, slice(0, n)), rows[:, 0, :] if p == 1 else rows)
@@ -69,22 +70,21 @@ class Factors:
         return inverse @ self._prior.between(self.points(chosen), queries)
 
     def weights(self, chosen: Selection, columns: Array, first: int = 0) -> Array:
-        """(C^-1 y)^T for targets (g,n,c), from entry `first` on: (g,c,n-first). One design may serve many."""
+        """(C^-1 y)^T for targets (g,n,c), from entry `first` on: (g,c,n-first). One design serves all g."""
         n = columns.shape[1]
         inverse = self._backend.take(self._inverse, chosen.index)[:, first:n, :n]
         return self._backend.xp.permute_dims(inverse @ columns, (0, 2, 1))
 
     def block(self, chosen: Selection, offset: int, p: int) -> tuple[Array, Array]:
-        """p consecutive points, the first at `offset` from a design's end, (g,p), and their own part of C^-1,
-        (g,p,p)."""
+        """p consecutive points (g,p) at `offset` from a design's end, and their block of C^-1 (g,p,p)."""
         take, place = self._backend.take, self.places(chosen, offset, p)
         points, square = take(self._indices, place), take(self._inverse, _square(place, p))
         return (points[:, None], square[:, None, None]) if p == 1 else (points, square)
 
     def places(self, chosen: Selection, offset: int, p: int = 1) -> Places:
-        """Where p consecutive entries of each design are, counted from its end: 0 is the next, -1 the newest.
+        """The index of p consecutive entries of each design, (g,p), or (g,) if p = 1.
 
-        For p > 1 the index picks (g,p), for p = 1 just (g,).
+        The first is at `offset` from the design's end: 0 is the next entry, -1 the newest.
         """
         if self.recording is None:
             designs, position = chosen.places(self.counts[chosen.numbers] + offset)
@@ -95,19 +95,14 @@ class Factors:
             return designs, position
         if isinstance(position, int):
             return designs, slice(position, position + p)
-        # Made where it is used: a recording cannot bring numbers from the host.
+        # Made on the device: a recording cannot copy numbers from the host.
         xp, device = self._backend.xp, array_api_compat.device(self._indices)
         steps = xp.arange(p, dtype=self._indices.dtype, device=device)
         return self._backend.index(designs)[:, None], self._backend.index(position)[:, None] + steps[None, :]
 
-    def information_gain(self, chosen: Selection) -> Array:
-        """1/2 logdet(I + K_n/ridge), (g,)."""
-        inverse = self._backend.take(self._inverse, chosen.index)
-        return gain_of_pivots(self._backend.xp.linalg.diagonal(inverse), self._ridge)
-
-    def clipped(self, variance: Array, points: int) -> Array:
-        """`variance` with rounding below zero removed; what rounding does not explain is an error."""
-        return self._floor.clipped(variance, points)
+    def pivots(self, chosen: Selection) -> Array:
+        """The diagonal of C^-1, (g,capacity)."""
+        return self._backend.xp.linalg.diagonal(self._backend.take(self._inverse, chosen.index))
 
     def cut_back(self, counts: Any) -> None:
         """Forget the points beyond the first `counts` (g,) of each design."""
@@ -116,18 +111,12 @@ class Factors:
         self.counts[:] = counts
 
     def reserve(self, need: int) -> None:
-        """Room for `need` points in every design, at least doubled where there is too little."""
-        capacity = self.capacity
+        """Make room for `need` points in every design; if there is too little, at least double it."""
+        designs, capacity = self._indices.shape
         if need > capacity:
             grown = max(need, 2 * capacity)
-            self._inverse = self._padded(self._inverse, (grown, grown))
-            self._indices = self._padded(self._indices, (grown,), index=True)
-
-    def _padded(self, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
-        """`values` with its last axes grown to `shape`, by zeros."""
-        grown = self._backend.zeros((values.shape[0], *shape), index)
-        grown[tuple(slice(0, size) for size in values.shape)] = values
-        return grown
+            self._inverse = padded(self._backend, self._inverse, (designs, grown, grown))
+            self._indices = padded(self._backend, self._indices, (designs, grown), index=True)
 
 
 def _square(place: Places, p: int) -> tuple[Any, ...]:

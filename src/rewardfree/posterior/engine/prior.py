@@ -1,4 +1,4 @@
-"""Rows k(z, Z) of the prior covariance of a finite set, by the cheapest of three roads."""
+"""Rows k(z, Z) of the prior covariance of a finite set, in the cheapest of three ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PriorRows(Protocol):
     """k(z, Z) for some of the candidates."""
 
     diagonal: Array  # k(z,z), (|Z|,)
-    on_device: bool  # whether it never has to stop for the CPU
+    on_device: bool  # whether rows are made without the CPU
 
     def __call__(self, indices: Array) -> Array:
         """k(z, Z) for candidates (g,): (g,|Z|)."""
@@ -30,18 +30,18 @@ class PriorRows(Protocol):
 
 
 def prior_rows(kernel: Kernel, candidates: Array, backend: Backend, expected: int) -> PriorRows:
-    """The road for a kernel on these candidates, of which `expected` rows will be asked for."""
+    """The cheapest way for a kernel on these candidates, if `expected` rows will be asked for."""
     size = candidates.shape[0]
     axes = _even_axes(to_numpy(candidates)) if kernel.mirrored else None
     if axes is not None:
-        return Windows(kernel, axes, backend)
-    wanted = expected >= 2 * size or (kernel.cpu_only and backend.replays)
-    if wanted and size**2 * backend.xp.finfo(candidates.dtype).bits // 8 <= TABLE_BYTES:
-        return Table(kernel, candidates, backend)
-    return Evaluated(kernel, candidates, backend)
+        return GridRows(kernel, axes, backend)
+    wants_table = expected >= 2 * size or (kernel.cpu_only and backend.replays)
+    if wants_table and size**2 * backend.xp.finfo(candidates.dtype).bits // 8 <= TABLE_BYTES:
+        return TableRows(kernel, candidates, backend)
+    return EvaluatedRows(kernel, candidates, backend)
 
 
-class Evaluated:
+class EvaluatedRows:
     """Each row is computed when it is asked for."""
 
     def __init__(self, kernel: Kernel, candidates: Array, backend: Backend) -> None:
@@ -65,8 +65,8 @@ class Evaluated:
         return xp.stack(columns, axis=2)
 
 
-class Table:
-    """All of k(Z, Z), where most of it will be asked for, or would have to be moved to a device."""
+class TableRows:
+    """The rows are stored in a table k(Z, Z): for many rows, or for a device that cannot compute them."""
 
     on_device = True
 
@@ -85,11 +85,11 @@ class Table:
         return self._backend.take(self._table, (left[:, :, None], right[:, None, :]))
 
 
-class Windows:
-    """On an even grid k(z, z') depends on how many places z and z' are apart along each axis.
+class GridRows:
+    """The rows on an even grid, where k(z, z') depends on the number of grid steps along each axis only.
 
-    One table over these distances, |Z| values and their mirror images, then holds every row: k(z, Z) is the
-    window of it that has z in its middle.
+    One table over these distances, |Z| values and their mirror images, holds all rows: k(z, Z) is the window
+    of the table with z in its middle.
     """
 
     on_device = True
@@ -100,23 +100,23 @@ class Windows:
         offsets = np.meshgrid(*(axis - axis[0] for axis in axes), indexing="ij")
         points = backend.array(np.stack(offsets, axis=-1).reshape(-1, len(shape)))
         quarter = backend.xp.reshape(kernel.between(points, points[:1, :]), shape)
-        apart = [np.abs(np.arange(1 - n, n)) for n in shape]
-        for axis, distance in enumerate(apart):
-            quarter = backend.xp.take(quarter, backend.index(distance), axis=axis)
-        self._windows = backend.windows(quarter, shape)  # (first places, window)
+        table = quarter
+        for axis, n in enumerate(shape):
+            table = backend.xp.take(table, backend.index(np.abs(np.arange(1 - n, n))), axis=axis)
+        self._windows = backend.windows(table, shape)  # (first places, window)
         self._size = points.shape[0]
         places = np.unravel_index(np.arange(self._size), shape)
         first = [n - 1 - place for n, place in zip(shape, places, strict=True)]
-        self._first = [backend.index(each) for each in first]
-        # Where k(z, z') is in the flat table: what z adds to the index, and what z' adds.
-        self._flat = backend.xp.reshape(quarter, (-1,))
+        self._first = [backend.index(place) for place in first]
+        # The index of k(z, z') in the flat table is a sum: one part is z's, the other that of z'.
+        self._flat = backend.xp.reshape(table, (-1,))
         wide = [2 * n - 1 for n in shape]
         self._left = backend.index(np.ravel_multi_index(first, wide))
         self._right = backend.index(np.ravel_multi_index(places, wide))
         self.diagonal = kernel._at(points)
 
     def __call__(self, indices: Array) -> Array:
-        first = tuple(self._backend.take(places, indices) for places in self._first)
+        first = tuple(self._backend.take(place, indices) for place in self._first)
         return self._backend.xp.reshape(self._backend.take(self._windows, first), (-1, self._size))
 
     def between(self, left: Array, right: Array) -> Array:
@@ -125,7 +125,7 @@ class Windows:
 
 
 def _even_axes(points: Any) -> list[Any] | None:
-    """The axes of an evenly spaced grid, if the points are all of one in order, the last axis fastest."""
+    """The axes of the points, if these are an evenly spaced grid, the last axis fastest; else None."""
     axes = [np.unique(column) for column in points.T]
     if np.prod([float(len(axis)) for axis in axes]) != len(points):
         return None

@@ -1,4 +1,4 @@
-"""Rounds of a loop on a CUDA lattice, recorded as CUDA graphs and played again."""
+"""Rounds of a loop on a CUDA lattice, recorded as CUDA graphs and replayed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rewardfree.posterior.engine.backend_torch import TorchBackend
     from rewardfree.posterior.lattice import Lattice
 
-#: A new recording costs the host about so long, in which the device reads so many bytes of L.
+#: What a recording costs the host, and how fast the device reads L in the meantime.
 RECORDING_SECONDS, BYTES_PER_SECOND = 0.02, 3e12
 
 
@@ -25,7 +25,7 @@ def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], ti
     """Call `step` `times` times, see `Lattice.repeat`."""
     outside, inside = torch.cuda.current_stream(backend.device), _recording_stream(str(backend.device))
     inside.wait_stream(outside)
-    backend.remembered = {}
+    backend.index_cache = {}
     try:
         with torch.cuda.stream(inside):
             growth, done = _plain_rounds(lattice, step, times)
@@ -33,18 +33,18 @@ def replay(lattice: Lattice, backend: TorchBackend, step: Callable[[], None], ti
             for _ in range(times - done):  # there was no room for a recording
                 step()
     finally:
-        backend.remembered = None
+        backend.index_cache = None
         outside.wait_stream(inside)
 
 
 @lru_cache(maxsize=8)
 def _recording_stream(device: str) -> Any:
-    """One stream for all recordings on a device: cuBLAS keeps a workspace for every stream it ever sees."""
+    """One stream for all recordings on a device: cuBLAS keeps a workspace for every stream it has seen."""
     return torch.cuda.Stream(device)
 
 
 def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tuple[Any, int]:
-    """Two rounds, the second on real rows: they set up whatever a recording must find in place."""
+    """Play two rounds without recording, the second on real rows: they set up what a recording needs."""
     growth, done = _state(lattice), min(times, 2)
     for _ in range(done):
         before = _state(lattice)
@@ -54,7 +54,7 @@ def _plain_rounds(lattice: Lattice, step: Callable[[], None], times: int) -> tup
 
 
 def _state(lattice: Lattice) -> Any:
-    """How many points each design has, and how many rows of L: (2,g)."""
+    """The number of points of each design, and of its rows of L: (2,g)."""
     return np.stack([lattice._factors.counts, lattice._settled])
 
 
@@ -63,17 +63,17 @@ def _set_state(lattice: Lattice, state: Any) -> None:
 
 
 def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, growth: Any) -> int:
-    """Play up to `times` rounds from recordings; how many there was room for."""
+    """Play up to `times` rounds from recordings. Returns how many there was memory for."""
     lattice._reserve(int((lattice.counts + growth[0] * times).max()))
     counts = lattice._backend.index(lattice.counts)
     numbers = lattice._backend.index(np.arange(len(lattice.counts)))
     pool = torch.cuda.graph_pool_handle()
     stride = _rows_per_recording(lattice)
-    recordings: list[Any] = []  # all kept to the end: the pool that they share goes with the last of them
+    recordings: list[Any] = []  # kept to the end: their common pool is freed with the last of them
     done = 0
     try:
         while done < times:
-            # Room for what a round itself adds, for it may ask again after that.
+            # With room for the points of one more round: it may ask again after adding them.
             rows, fastest = int(lattice.counts.max()), int(growth[0].max())
             length = -(-max(rows + fastest, 1) // stride) * stride
             rounds = min(times - done, (length - rows) // fastest) if fastest else times - done
@@ -86,9 +86,10 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
     except torch.OutOfMemoryError:
         return done
     finally:
-        torch.cuda.synchronize()  # the recordings must not go while they play
+        torch.cuda.synchronize()  # recordings must not be freed while they play
         recordings.clear()
-        # Torch keeps their pool, and could not give it back during a recording; taking it again costs time.
+        # Torch keeps their pool and cannot free it during a recording. To allocate it again takes time, so
+        # it is freed only when it is large.
         device = lattice._variance.device
         if torch.cuda.memory_reserved(device) > torch.cuda.get_device_properties(device).total_memory // 2:
             torch.cuda.empty_cache()
@@ -96,9 +97,9 @@ def _recorded_rounds(lattice: Lattice, step: Callable[[], None], times: int, gro
 
 
 def _rows_per_recording(lattice: Lattice) -> int:
-    """A recording serves r rounds and reads r/2 rows too many in each: that should take as long as making it.
+    """How many rounds r a recording serves. It reads r/2 rows too many in each, which are zero.
 
-    These rows are still zero and change nothing.
+    With this r reading them takes as long as making the recording.
     """
     row = lattice._variance.element_size() * lattice._variance.numel()  # in bytes, of all designs
     return min(128, max(16, int((2.0 * RECORDING_SECONDS * BYTES_PER_SECOND / row) ** 0.5)))
@@ -107,7 +108,7 @@ def _rows_per_recording(lattice: Lattice) -> int:
 def _recorded(
     lattice: Lattice, step: Callable[[], None], recording: Recording, growth: Any, pool: Any
 ) -> Any:
-    """One round as a CUDA graph; nothing is computed yet, and the lattice is as it was."""
+    """One round as a CUDA graph. Nothing is computed, and the lattice does not change."""
     before = _state(lattice)
     graph = torch.cuda.CUDAGraph()
     lattice._factors.recording = recording
@@ -117,7 +118,7 @@ def _recorded(
             step()
         except BaseException:
             with suppress(RuntimeError), warnings.catch_warnings(action="ignore"):
-                graph.capture_end()  # the reason for its failure is on its way already
+                graph.capture_end()  # it fails too, and its cause is being raised already
             raise
         graph.capture_end()
         same = np.array_equal(_state(lattice) - before, growth)

@@ -23,6 +23,9 @@ KERNELS: dict[str, dict[str, Any]] = {
 }
 BETA = 0.1
 BETAS = (0.1, 1.0, 10.0, 100.0)
+#: How many runs and draws a figure has, unless somebody says otherwise. Figure 1 has the paper's 80; the
+#: appendix does not say, and there the lines of 20 runs lie close enough to tell betas and draws apart.
+RUNS = {"figure1": 80, "betas": 20, "repeats": 20}
 DRAWS = 10
 
 
@@ -145,7 +148,7 @@ class PaperSettings:
         decided by ties, and the curve of the lowest index is one among many.
         """
         strategies = {**self._four(), "generative-ties": Generative(ties="random"), "uniform": Uniform()}
-        return self._sweep("figure1", 80, [self.seed], _tables(strategies), self._planners())
+        return self._sweep("figure1", [self.seed], _tables(strategies), self._planners())
 
     def betas(self) -> Sweep:
         """The four algorithms for every beta, which is both the explorer's and the planner's."""
@@ -160,17 +163,16 @@ class PaperSettings:
             planners[f"optimistic-{beta:g}"] = {**self._planners(beta)["optimistic"], "for": list(tables)}
         strategies |= _tables({"uniform": Uniform()})
         planners["mean"] = {**self._planners()["mean"], "for": ["uniform"]}
-        return self._sweep("betas", 20, [self.seed], strategies, planners)
+        return self._sweep("betas", [self.seed], strategies, planners)
 
     def repeats(self) -> Sweep:
         """Figure 1 on other draws of r and P."""
         strategies = _tables({**self._four(), "uniform": Uniform()})
-        return self._sweep("repeats", 20, self.every_draw, strategies, self._planners())
+        return self._sweep("repeats", self.every_draw, strategies, self._planners())
 
     def _sweep(
-        self, name: str, runs: int, seeds: Sequence[int], strategies: dict[str, Any], planners: dict[str, Any]
+        self, name: str, seeds: Sequence[int], strategies: dict[str, Any], planners: dict[str, Any]
     ) -> Sweep:
-        """`runs` of the paper for Figure 1; the appendix does not say, and there 20 tell lines apart."""
         worlds: dict[str, Any] = {}
         models: dict[str, Any] = {}
         for kernel in self.kernels:
@@ -186,7 +188,7 @@ class PaperSettings:
             for part, entries in parts.items()
         }
         settings = {
-            "runs": self.runs or (QUICK_RUNS if self.quick else runs),
+            "runs": self.runs or (QUICK_RUNS if self.quick else RUNS[name]),
             "batch": self.scale.batch,
             "samples_per_step": list(self.scale.checkpoints),
         }

@@ -1,6 +1,7 @@
-"""Alg 1 on what was observed: on a finite world it is the lattice's, state by state."""
+"""Alg 1 on samples of real states: on a finite world it is the lattice's, state by state."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,46 +11,35 @@ from hypothesis import strategies as st
 import reference_runs
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.data import Experience, ScaledModel
-from rewardfree.estimates.sampled import SampledEstimate
-from rewardfree.worlds.labelled import LabelledWorld
+from rewardfree.data import COLUMNS, Experience
+from rewardfree.estimates import SampledEstimate
+from rewardfree.worlds import LabelledWorld
+from rewardfree.worlds.scaled_model import ScaledModel
 from rewardfree.worlds.scaling import Scaling
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 PER_STEP = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
 POOLED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
 MODELS = {"per step": PER_STEP, "pooled": POOLED}
-PLANNERS = [rf.Mean(), rf.Optimistic(0.4), rf.Pessimistic(0.4)]
+ALL_MODELS = {
+    **MODELS,
+    **{f"{name}, centred": replace(model, centred=True) for name, model in MODELS.items()},
+}
+PLANNERS = [rf.Mean(), rf.Optimistic(0.4), rf.Pessimistic(0.4), rf.Pessimistic(40.0)]
+RANGE = rf.Mean(clip="range")
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with rf.threads.one_blas_thread():
-        yield
-
-
-def as_experience(data, world, model=None):
+def as_experience(data, world):
     """The columns of a finite run, as those of a world of labels whose kernel sees the same coordinates."""
-    own = model or data.model
-    wrapped = LabelledWorld(world)
-    width = wrapped.spaces.features(np.array([0]), np.array([0])).shape[1]
-    names = (
-        "horizon",
-        "strategy",
-        "seed",
-        "episode",
-        "h",
-        "state",
-        "action",
-        "next_state",
-        "terminated",
-        "kept",
-    )
+    labelled = LabelledWorld(world)
+    width = len(labelled.spaces.groups)
+    names = ("horizon", "model", "strategy", "seed", *COLUMNS)
     return Experience(
-        spaces=wrapped.spaces,
-        model=own,
+        spaces=labelled.spaces,
         starts=np.array([2]),
-        fitted=ScaledModel(own, Scaling(np.zeros(width), np.ones(width))),
+        fitted=ScaledModel(data.model, Scaling(np.zeros(width), np.ones(width))),
         **{name: getattr(data, name) for name in names},
     )
 
@@ -59,6 +49,26 @@ def both(world, model, strategy=None, samples=12, seed=0):
     sizes = {"transitions": samples * world.horizon} if model.pooled else {"samples_per_step": samples}
     data = rf.explore(world, model, strategy or rf.Uniform(), seed=seed, progress=False, **sizes)
     return data, as_experience(data, world)
+
+
+def both_with_every_state(model):
+    """A world, a finite run in which every step led to every state, and the same as an Experience.
+
+    On real states a centre is the midrange of V at the next states seen, on a finite world that of all.
+    """
+    law = np.random.default_rng(0).dirichlet(np.full(6, 2.0), (6, 5))
+    rng = np.random.default_rng(1)
+    world = rf.FiniteWorld(law, 4, 2, states=rng.random(6), actions=rng.random(5))
+    data, experience = both(world, model, samples=40)
+    assert all(len(np.unique(data.next_state[rows])) == 6 for rows in data.designs())
+    return world, data, experience
+
+
+def assert_alike(sampled, finite):
+    states = np.arange(finite.grid.shape[0])
+    for h in range(finite.horizon):
+        np.testing.assert_allclose(sampled.value(states, h), finite.value(states, h), rtol=0, atol=1e-8)
+        np.testing.assert_array_equal(sampled.act(states, h), finite.act(states, h))
 
 
 def unit_reward(world, seed=0, each_step=False):
@@ -72,17 +82,33 @@ def looked_up(table):
 
 
 @pytest.mark.parametrize("planner", PLANNERS, ids=repr)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ALL_MODELS)
 def test_on_a_finite_world_it_is_the_lattice(model, planner):
-    world = small_world(irregular=True)
-    data, experience = both(world, MODELS[model])
+    """Two roads: regressions of V at the next states seen, and means at every pair by a lattice."""
+    world, data, experience = both_with_every_state(ALL_MODELS[model])
     reward = unit_reward(world)
-    lattice, fitted = rf.plan(data, reward, planner), rf.plan(experience, looked_up(reward), planner)
-    assert type(fitted) is rf.planning.SampledPlan and fitted.horizon == lattice.horizon
-    states = np.arange(world.grid.shape[0])
-    for h in range(world.horizon):
-        np.testing.assert_allclose(fitted.value(states, h), lattice.value(states, h), rtol=0, atol=1e-9)
-        np.testing.assert_array_equal(fitted.act(states, h), lattice.act(states, h))
+    finite, sampled = rf.plan(data, reward, planner), rf.plan(experience, looked_up(reward), planner)
+    assert type(sampled) is rf.planning.SampledPlan and sampled.horizon == finite.horizon
+    assert (sampled.planner, sampled.model, sampled.transitions) == (
+        finite.planner,
+        finite.model,
+        finite.transitions,
+    )
+    assert_alike(sampled, finite)
+
+
+@pytest.mark.parametrize("planner", [rf.Mean, rf.Optimistic, rf.Pessimistic])
+@pytest.mark.parametrize("model", ALL_MODELS)
+@pytest.mark.parametrize("discount", [None, 0.8])
+def test_rewards_of_any_range_are_clipped_and_cut_as_on_a_finite_world(model, planner, discount):
+    """With rewards of both signs: on real states an episode may end, and 0 is always within the limits."""
+    world, data, experience = both_with_every_state(ALL_MODELS[model])
+    reward = 7.0 * unit_reward(world) - 3.0
+    for beta in (0.5, 20.0):
+        options = {} if planner is rf.Mean else {"beta": beta}
+        line = planner(**options, clip="range")
+        finite = rf.plan(data, reward, line, discount=discount)
+        assert_alike(rf.plan(experience, looked_up(reward), line, discount=discount), finite)
 
 
 @settings(max_examples=12)
@@ -94,9 +120,9 @@ def test_it_is_the_textbook_for_any_run(seed, pooled, beta, sign):
     planner = rf.Optimistic(beta) if sign > 0 else rf.Pessimistic(beta)
     reward = unit_reward(world, seed)
     _, values, _ = reference_runs.plan(data, reward, planner)
-    found = rf.plan(experience, looked_up(reward), planner)
+    plan = rf.plan(experience, looked_up(reward), planner)
     for h in range(3):
-        np.testing.assert_allclose(found.value(np.arange(5), h), values[h], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(plan.value(np.arange(5), h), values[h], rtol=0, atol=1e-8)
 
 
 def test_a_discount_and_another_horizon_are_those_of_the_lattice():
@@ -104,10 +130,10 @@ def test_a_discount_and_another_horizon_are_those_of_the_lattice():
     data, experience = both(world, POOLED)
     reward, states = unit_reward(world), np.arange(world.grid.shape[0])
     for options in ({"discount": 0.7}, {"horizon": 9}, {"horizon": 2, "discount": 0.5}):
-        lattice = rf.plan(data, reward, rf.Optimistic(0.3), **options)
-        fitted = rf.plan(experience, looked_up(reward), rf.Optimistic(0.3), **options)
-        assert fitted.horizon == lattice.horizon
-        np.testing.assert_allclose(fitted.value(states), lattice.value(states, 0), rtol=0, atol=1e-9)
+        finite = rf.plan(data, reward, rf.Optimistic(0.3), **options)
+        sampled = rf.plan(experience, looked_up(reward), rf.Optimistic(0.3), **options)
+        assert sampled.horizon == finite.horizon
+        np.testing.assert_allclose(sampled.value(states), finite.value(states, 0), rtol=0, atol=1e-9)
 
 
 def test_a_model_of_its_own_replaces_that_of_the_data():
@@ -115,19 +141,19 @@ def test_a_model_of_its_own_replaces_that_of_the_data():
     world = small_world()  # on a regular grid of [0, 1]
     data, experience = both(world, PER_STEP)
     other, reward = rf.Model(rf.SquaredExponential(0.5), ridge=0.3), unit_reward(world)
-    lattice = rf.plan(data, reward, rf.Mean(), other)
-    fitted = rf.plan(experience, looked_up(reward), rf.Mean(), other)
+    finite = rf.plan(data, reward, rf.Mean(), other)
+    sampled = rf.plan(experience, looked_up(reward), rf.Mean(), other)
     states = np.arange(world.grid.shape[0])
-    np.testing.assert_allclose(fitted.value(states), lattice.value(states, 0), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(sampled.value(states), finite.value(states, 0), rtol=0, atol=1e-9)
 
 
 def test_a_formula_speaks_of_labels_and_of_the_step():
     world = small_world(irregular=True)
     data, experience = both(world, PER_STEP)
     table = np.stack([np.broadcast_to(0.1 * h + 0.05 * np.arange(6)[:, None], (6, 5)) for h in range(4)])
-    lattice = rf.plan(data, table, rf.Mean())
-    fitted = rf.plan(experience, "0.1*h + 0.05*s", rf.Mean())
-    np.testing.assert_allclose(fitted.value(np.arange(6)), lattice.value(np.arange(6), 0), rtol=0, atol=1e-9)
+    finite = rf.plan(data, table, rf.Mean())
+    sampled = rf.plan(experience, "0.1*h + 0.05*s", rf.Mean())
+    np.testing.assert_allclose(sampled.value(np.arange(6)), finite.value(np.arange(6), 0), rtol=0, atol=1e-9)
 
 
 def test_rewards_of_any_range_are_planned_for():
@@ -136,9 +162,9 @@ def test_rewards_of_any_range_are_planned_for():
     world = small_world(irregular=True)
     _, experience = both(world, centred, samples=60)
     reward, states = unit_reward(world), np.arange(6)
-    plain = rf.plan(experience, looked_up(reward), rf.Mean())
+    plain = rf.plan(experience, looked_up(reward), RANGE)
     for scale, shift in ((7.0, 0.0), (3.0, -20.0), (1.0, -0.5)):
-        other = rf.plan(experience, looked_up(scale * reward + shift), rf.Mean())
+        other = rf.plan(experience, looked_up(scale * reward + shift), RANGE)
         for h in (0, 2, 3):
             expected = scale * plain.value(states, h) + shift * (4 - h)
             np.testing.assert_allclose(other.value(states, h), expected, rtol=0, atol=0.02 * scale)
@@ -149,23 +175,40 @@ def test_values_never_leave_what_the_steps_to_go_can_give():
     world = small_world(irregular=True)
     _, experience = both(world, PER_STEP, samples=3)
     states = np.arange(6)
-    for planner in (rf.Optimistic(50.0), rf.Pessimistic(50.0)):
-        plan = rf.plan(experience, looked_up(unit_reward(world) * 6.0 - 5.0), planner)
-        for h in range(4):
-            assert (plan.value(states, h) <= (4 - h) * 1.0 + 1e-12).all()
-            assert (plan.value(states, h) >= (4 - h) * -5.0 - 1e-12).all()
+    for planner in (rf.Optimistic(50.0, clip="range"), rf.Pessimistic(50.0, clip="range")):
+        for discount in (1.0, 0.6):
+            plan = rf.plan(experience, looked_up(unit_reward(world) * 6.0 - 5.0), planner, discount=discount)
+            for h in range(4):
+                steps = sum(discount**k for k in range(4 - h))
+                assert (plan.value(states, h) <= steps * 1.0 + 1e-12).all()
+                assert (plan.value(states, h) >= steps * -5.0 - 1e-12).all()
+
+
+@pytest.mark.parametrize("planner", [rf.Mean(), rf.Optimistic(0.3), rf.Pessimistic(0.3)], ids=repr)
+def test_rewards_outside_0_to_1_are_refused_where_values_are_clipped_as_in_the_paper(planner):
+    """As on a finite world, with the same words."""
+    world = small_world(irregular=True)
+    data, experience = both(world, PER_STEP)
+    message = "needs rewards in .0, 1., got .*or use clip="
+    for table in (unit_reward(world) - 0.5, 1.5 * unit_reward(world)):
+        for run, reward in ((data, table), (experience, looked_up(table))):
+            with pytest.raises(ValueError, match=message):
+                rf.plan(run, reward, planner)
+    rf.plan(experience, looked_up(unit_reward(world)), planner)
+    with pytest.raises(ValueError, match=message):
+        rf.plan(slope(), "next_x", planner)
 
 
 def test_per_step_data_say_nothing_of_later_steps():
     world = small_world()
     _, experience = both(world, PER_STEP)
-    with pytest.raises(ValueError, match="only a pooled model can go beyond them"):
+    with pytest.raises(ValueError, match="only a pooled model that is not timed can go beyond them"):
         rf.plan(experience, "1", horizon=5)
 
 
 def test_many_rewards_share_one_factorisation(monkeypatch):
-    loads, own = [], SampledEstimate.load
-    monkeypatch.setattr(SampledEstimate, "load", lambda *args: loads.append(1) or own(*args))
+    loads, load = [], SampledEstimate.load
+    monkeypatch.setattr(SampledEstimate, "load", lambda *args: loads.append(1) or load(*args))
     _, experience = both(small_world(), POOLED)
     plans = rf.plan_many(experience, ["0.1*s", "0.2*s", "0.1*a"], rf.Mean())
     assert len(plans) == 3 and plans[1].value(3) > plans[0].value(3)
@@ -184,8 +227,8 @@ class Slope(rf.World):
         return rng.uniform(-0.5, 0.5, 1)
 
     def sample(self, state, action, h, rng):
-        following = np.clip(state + action, -1.5, 1.5)
-        return following, following[:, 0] > 1.0
+        next_state = np.clip(state + action, -1.5, 1.5)
+        return next_state, next_state[:, 0] > 1.0
 
 
 def slope(transitions=80):
@@ -202,7 +245,7 @@ def test_on_real_states_it_is_close_to_dynamic_programming():
         r = np.exp(-4.0 * x**2)
         return r if k == 1 else r + max(value(x + u, k - 1) for u in actions)
 
-    expected = [value(each, 3) for each in x]
+    expected = [value(place, 3) for place in x]
     np.testing.assert_allclose(plan.value(x[:, None]), expected, rtol=0, atol=0.1)
 
 
@@ -227,7 +270,7 @@ def test_a_termination_sees_angles_between_minus_pi_and_pi():
         seen.append(np.abs(state[:, 0]).max())
         return np.zeros(len(state), bool)
 
-    rf.plan(data, "-theta**2", rf.Mean(), horizon=2, terminated=ended)
+    rf.plan(data, "-theta**2", RANGE, horizon=2, terminated=ended)
     assert max(seen) <= math.pi
 
 
@@ -238,7 +281,7 @@ def test_a_termination_must_answer_for_every_state():
 
 def test_a_reward_of_the_next_state_is_regressed():
     """x' = x + u: next_x at the last step is that sum itself."""
-    plan = rf.plan(slope(150), "next_x", rf.Mean(), horizon=1)
+    plan = rf.plan(slope(150), "next_x", RANGE, horizon=1)
     x = np.array([[-0.4], [0.0], [0.4]])
     np.testing.assert_allclose(plan.value(x), x[:, 0] + 0.5, rtol=0, atol=0.02)
     assert plan.act(x).ravel().tolist() == [0.5, 0.5, 0.5]
@@ -248,7 +291,8 @@ def test_a_reward_of_the_next_state_is_regressed():
 def test_a_plan_for_a_formula_comes_back_exactly(model, tmp_path):
     if model == "automatic":
         data, states = slope(), np.linspace(-1.0, 0.9, 20)[:, None]
-        plan = rf.plan(data, "-(x - 0.2)**2", rf.Pessimistic(0.1), terminated="x > 1", discount=0.9)
+        planner = rf.Pessimistic(0.1, clip="range")
+        plan = rf.plan(data, "-(x - 0.2)**2", planner, terminated="x > 1", discount=0.9)
     else:
         _, data = both(small_world(irregular=True), MODELS[model])
         plan, states = rf.plan(data, "0.1*s", rf.Optimistic(0.3)), np.arange(6)
@@ -262,7 +306,7 @@ def test_a_plan_for_a_formula_comes_back_exactly(model, tmp_path):
 
 
 def test_a_reward_that_is_a_function_cannot_be_written(tmp_path):
-    plan = rf.plan(slope(), lambda s, a: -(s[:, 0] ** 2), rf.Mean())
+    plan = rf.plan(slope(), lambda s, a: -(s[:, 0] ** 2), RANGE)
     with pytest.raises(ValueError, match=r'no file can hold: plan with a formula instead, such as "-x\*\*2"'):
         plan.save(tmp_path / "plan.npz")
     assert list(tmp_path.iterdir()) == []
@@ -271,9 +315,9 @@ def test_a_reward_that_is_a_function_cannot_be_written(tmp_path):
 @pytest.mark.parametrize("name", ["centres", "centre", "scale", "actions", "about"])
 def test_a_file_without_one_of_its_arrays_is_refused(name, tmp_path):
     path = tmp_path / "plan.npz"
-    rf.plan(slope(), "-x**2", rf.Mean()).save(path)
+    rf.plan(slope(), "-x**2", RANGE).save(path)
     with np.load(path) as archive:
-        arrays = {each: archive[each] for each in archive.files if each != name}
+        arrays = {other: archive[other] for other in archive.files if other != name}
     np.savez(path, **arrays)
     with pytest.raises(ValueError, match="does not hold a plan"):
         rf.load_plan(path)

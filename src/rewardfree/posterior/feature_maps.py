@@ -10,21 +10,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import as_array, as_points, check_finite, count, to_numpy
+from rewardfree.arrays import Array, Floats, Integers, as_array, as_points, check_finite, count, to_numpy
 from rewardfree.registry import registered
 
-#: A map of points (n,d_z) to features (n,d), or the features of every candidate in a table.
-FeatureMap: TypeAlias = Callable[[Any], Any]
-#: So many features are meant by nobody: every one costs a row of a matrix for each design.
+#: A map of points (n,d_z) to features (n,d).
+FeatureMap: TypeAlias = Callable[[Array], Array]
+#: The most features of a map: each feature costs a row of a matrix in each design.
 MOST_FEATURES = 4096
 
 
 @registered("features")
 @dataclass(frozen=True)
 class PolynomialFeatures:
-    """All monomials of the coordinates of z up to `degree`, 1 included, over the root of their number.
+    """All monomials of the coordinates of z up to `degree`, with 1, over the root of their number.
 
-    So |phi(z)| <= 1 on the unit cube, as the linear theory assumes.
+    This gives |phi(z)| <= 1 on the unit cube, as the linear theory assumes.
     """
 
     degree: int
@@ -32,9 +32,8 @@ class PolynomialFeatures:
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", count(self.degree, "degree", at_least=0))
 
-    def __call__(self, points: Any) -> Any:
+    def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""
-        points = to_numpy(as_points(points, "points")).astype(np.float64)
         return _products(points, self.degree, "degree", lambda z, power: z**power)
 
 
@@ -43,7 +42,7 @@ class PolynomialFeatures:
 class FourierFeatures:
     """All products of cos(pi k_i z_i) with k_1 + k_2 + ... up to `order`, over the root of their number.
 
-    |phi(z)| <= 1 everywhere; it is of one size from corner to corner of the unit cube, as monomials are not.
+    |phi(z)| <= 1 everywhere. Unlike monomials, these are of the same size in all corners of the unit cube.
     """
 
     order: int
@@ -51,14 +50,14 @@ class FourierFeatures:
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", count(self.order, "order", at_least=0))
 
-    def __call__(self, points: Any) -> Any:
+    def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""
-        points = to_numpy(as_points(points, "points")).astype(np.float64)
         return _products(points, self.order, "order", lambda z, wave: np.cos(np.pi * z * wave))
 
 
-def _products(points: Any, total: int, name: str, function: Callable[[Any, Any], Any]) -> Any:
+def _products(points: Array, total: int, name: str, function: Callable[[Floats, Integers], Floats]) -> Floats:
     """All products of function(z_i, k_i) with k_1 + k_2 + ... <= total, over the root of their number."""
+    points = to_numpy(as_points(points, "points")).astype(np.float64)
     coordinates = points.shape[1]
     size = math.comb(total + coordinates, coordinates)
     if size > MOST_FEATURES:
@@ -67,16 +66,16 @@ def _products(points: Any, total: int, name: str, function: Callable[[Any, Any],
             "coordinates"
         )
     axes = range(coordinates)
-    chosen = [each for k in range(total + 1) for each in combinations_with_replacement(axes, k)]
-    found = np.full((len(points), size), size**-0.5)
+    multisets = [factors for k in range(total + 1) for factors in combinations_with_replacement(axes, k)]
+    products = np.full((len(points), size), size**-0.5)
     for axis in axes:
-        k = np.array([each.count(axis) for each in chosen])
-        found *= function(points[:, axis, None], k)
-    return found
+        k = np.array([factors.count(axis) for factors in multisets])
+        products *= function(points[:, axis, None], k)
+    return products
 
 
 def check_features(features: Any) -> Any:
-    """A map as it is; a table (z,d) or (s,a,d) as nested tuples: frozen values that files can hold."""
+    """A map, unchanged, or a table (z,d) or (s,a,d) as nested tuples, which are frozen and go into files."""
     if isinstance(features, type):
         raise ValueError(
             f"features must be a map or a table, got the class {features.__name__}: call it, as in "
@@ -86,7 +85,7 @@ def check_features(features: Any) -> Any:
         return features
     try:
         features = np.asarray(features)
-    except ValueError:  # of rows that differ
+    except ValueError:  # rows of different lengths
         features = np.asarray("rows")
     if features.dtype.kind in "OUS":
         raise ValueError(
@@ -107,7 +106,7 @@ def _frozen(values: Any) -> Any:
 
 
 def check_table(features: Any, sizes: tuple[int, int]) -> None:
-    """Refuse a table (s,a,d) of other sizes: row by row, pairs would get the features of others."""
+    """Refuse a table (s,a,d) that is not of `sizes` (s,a): its rows would go to the wrong pairs."""
     shape = () if callable(features) else np.shape(features)
     if len(shape) == 3 and shape[:2] != sizes:
         raise ValueError(
@@ -116,8 +115,8 @@ def check_table(features: Any, sizes: tuple[int, int]) -> None:
         )
 
 
-def features_at(features: Any, points: Any) -> Any:
-    """phi at points (n,d_z), (n,d): what the map gives, or the whole table where it has a row for each."""
+def features_at(features: Any, points: Array) -> Floats:
+    """phi at points (n,d_z), (n,d): by the map, or the table, which must have a row for each point."""
     points = to_numpy(as_points(points, "points"))
     if not callable(features):
         table = np.array(features, np.float64)
@@ -128,10 +127,10 @@ def features_at(features: Any, points: Any) -> Any:
                 f"got {len(table)}"
             )
         return table
-    found = to_numpy(as_array(features(points), "features"))
-    if found.ndim != 2 or found.shape[0] != len(points) or found.shape[1] == 0:
+    phi = to_numpy(as_array(features(points), "features"))
+    if phi.ndim != 2 or phi.shape[0] != len(points) or phi.shape[1] == 0:
         raise ValueError(
-            f"features must map points of shape {points.shape} to ({len(points)}, d), got {found.shape}"
+            f"features must map points of shape {points.shape} to ({len(points)}, d), got {phi.shape}"
         )
-    check_finite(found, "features")
-    return found.astype(np.float64)
+    check_finite(phi, "features")
+    return np.array(phi, np.float64)

@@ -1,8 +1,6 @@
-"""The finite set Z of a lattice: which of its members a caller means."""
+"""The finite set Z of a lattice, whose points are named by index or by coordinates."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -10,8 +8,8 @@ from rewardfree.arrays import Array, as_points, namespace, to_numpy
 from rewardfree.posterior.engine.backend import Backend
 
 
-class Candidates:
-    """Points (m,d) that are named by their index, or looked up by their coordinates."""
+class CandidateSet:
+    """The points Z (m,d), and the checked indices of those that a caller names."""
 
     def __init__(self, points: Array, backend: Backend) -> None:
         self.points = backend.own(points)
@@ -21,24 +19,24 @@ class Candidates:
     def __len__(self) -> int:
         return int(self.points.shape[0])
 
-    def indices(self, named: Any, axes: tuple[int, ...] = (1,)) -> Array:
-        """Candidate indices, checked: (m,), or another number of axes where that is allowed."""
-        if not hasattr(named, "dtype"):
-            named = np.asarray(named)
-        if 0 in named.shape:
-            return self._backend.zeros(tuple(named.shape), index=True)
-        odd = isinstance(named, np.ndarray) and named.dtype.kind in "OUS"  # no number at all
-        if odd or not namespace(named).isdtype(named.dtype, "integral"):
-            raise ValueError(f"candidate indices must be whole numbers, got {named.dtype}")
-        if named.ndim not in axes:
-            wanted = " or ".join(str(n) for n in axes)
-            raise ValueError(f"candidate indices must have {wanted} axes, got shape {tuple(named.shape)}")
-        return self._in_range(self._backend.index(named))
+    def indices(self, values: Array, axes: tuple[int, ...] = (1,)) -> Array:
+        """Candidate indices that a caller gives, checked: (m,), or of other numbers of axes."""
+        if not hasattr(values, "dtype"):
+            values = np.asarray(values)
+        if 0 in values.shape:
+            return self._backend.zeros(tuple(values.shape), index=True)
+        is_text = isinstance(values, np.ndarray) and values.dtype.kind in "OUS"
+        if is_text or not namespace(values).isdtype(values.dtype, "integral"):
+            raise ValueError(f"candidate indices must be whole numbers, got {values.dtype}")
+        if values.ndim not in axes:
+            numbers = " or ".join(map(str, axes))
+            raise ValueError(f"candidate indices must have {numbers} axes, got shape {tuple(values.shape)}")
+        return self._in_range(self._backend.index(values))
 
-    def at(self, points: Any) -> Array:
+    def at(self, points: Array) -> Array:
         """The indices (m,) of points (m,d), each of which must be a candidate."""
         points = as_points(points, "points", self.points.shape[1])
-        if self._lookup is None:  # backwards, so that of equal points the first one counts
+        if self._lookup is None:  # in reverse, so that of equal points the first one is kept
             self._lookup = {key: i for i, key in reversed(list(enumerate(_keys(self.points))))}
         try:
             return self._backend.index([self._lookup[key] for key in _keys(self._backend.array(points))])
@@ -58,10 +56,10 @@ class Candidates:
 
         self._backend.require("lowest index", xp.min(indices), error)
         self._backend.require("highest index", total - 1 - xp.max(indices), error)
-        # An index that a deferred check has yet to see must do no harm.
+        # With deferred checks a wrong index is still used, and must stay inside the arrays.
         return xp.clip(indices, 0, total - 1) if self._backend.deferred else indices
 
 
 def _keys(points: Array) -> list[bytes]:
-    """Each point as bytes; adding zero makes -0.0 and 0.0 the same."""
+    """Each point as bytes. Adding zero turns -0.0 into 0.0."""
     return [point.tobytes() for point in to_numpy(points) + 0.0]

@@ -1,0 +1,241 @@
+"""How `DynamicsPlanner` works: what it computes once, what it tries, and what it refuses."""
+
+import gc
+import math
+import pickle
+import re
+import runpy
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import rewardfree as rf
+from reference_mesh import AUTO, CLIMB, QUADRATIC, H, Linear, Many, Stairs, X, explored, riccati
+from reference_runs import small_world
+from rewardfree import DynamicsPlanner
+from rewardfree.dynamics import Dynamics
+from rewardfree.planning.mesh import planner as mesh_planner
+from rewardfree.planning.mesh.preparation import Preparation
+from rewardfree.planning.mesh.search import better
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_a_second_reward_asks_for_no_prediction(monkeypatch):
+    calls = []
+    next_state = Dynamics.next_state
+    monkeypatch.setattr(Dynamics, "next_state", lambda *args: calls.append(1) or next_state(*args))
+    data = rf.explore(Linear(), AUTO, rf.Generative(), transitions=40, seed=1, progress=False)
+    first = rf.plan(data, QUADRATIC)
+    assert calls
+    calls.clear()
+    second = rf.plan(data, "-abs(x - 0.5)")
+    assert calls == []
+    assert second.on_mesh is first.on_mesh
+    many = rf.plan_many(data, [QUADRATIC, "-abs(x - 0.5)"])
+    assert calls == []
+    np.testing.assert_array_equal(many[0].act(X), first.act(X))
+    np.testing.assert_array_equal(many[1].act(X), second.act(X))
+    calls.clear()
+    assert rf.plan(data, QUADRATIC, DynamicsPlanner(actions=5)).on_mesh is not first.on_mesh
+    assert calls
+
+
+def test_what_was_computed_does_not_travel_with_the_data():
+    data = rf.explore(Linear(), AUTO, rf.Generative(), transitions=40, seed=2)
+    before = pickle.dumps(data)
+    plan = rf.plan(data, QUADRATIC)
+    assert len(pickle.dumps(data)) == len(before)
+    np.testing.assert_array_equal(rf.plan(pickle.loads(before), QUADRATIC).act(X), plan.act(X))
+
+
+def test_what_was_computed_goes_with_its_data():
+    data = rf.explore(Linear(), AUTO, rf.Generative(), transitions=40, seed=2, progress=False)
+    rf.plan(data, QUADRATIC)
+    gone = weakref.ref(data)
+    del data
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_plan_with_the_larger_return_is_chosen_and_the_first_of_equals():
+    one, other = (SimpleNamespace(returns=np.array(returns)) for returns in ([1.0, 2.0, 90.0], [1.0, 3.0]))
+    assert better(one, other) is other  # from the starts that both were tried from
+    assert better(other, one) is other
+    assert better(one, one) is one
+
+
+def test_five_variables_are_too_many_for_a_mesh():
+    with pytest.raises(ValueError, match=r'up to 4 state variables, got 5: use rf.Mean\(clip="range"\)'):
+        rf.plan(explored(Many, 40, rf.Uniform()), "-a**2", DynamicsPlanner())
+
+
+def test_a_mesh_of_three_and_four_variables_is_laid_again_where_it_matters(monkeypatch):
+    """The first mesh covers all that was seen, the second what the plan meets: it is finer there."""
+    cart = rf.from_gymnasium("CartPole-v1", horizon=30)
+    data = rf.explore(cart, AUTO, rf.Scout(), transitions=120, progress=False)
+    planner = DynamicsPlanner(sides=5, depths=(1, 2))
+    laid = []
+    over = Preparation.over
+    monkeypatch.setattr(
+        Preparation, "over", lambda *args: laid.append(over(*args).mesh.spacing) or over(*args)
+    )
+    reward, options = "1 - x**2 - 5*theta**2", {"terminated": "abs(theta) > 0.21 or abs(x) > 2.4"}
+    plan = rf.plan(data, reward, planner, **options)
+    assert len(laid) == 2
+    first = rf.plan(data, reward, DynamicsPlanner(sides=5, rounds=0, depths=(1,)), **options)
+    assert len(laid) == 2 and first.depth == 1
+    assert plan.expected >= first.expected and plan.depth in (1, 2)
+    assert all((spacing < first.on_mesh.mesh.spacing).all() for spacing in laid)
+
+
+def test_a_plan_that_may_still_end_sooner_is_not_perfect(monkeypatch):
+    """A reward of -1: whatever is done gains at least -horizon, and an early end gains more."""
+    cart = rf.from_gymnasium("CartPole-v1", horizon=30)
+    data = rf.explore(cart, AUTO, rf.Scout(), transitions=120, progress=False)
+    laid, over = [], Preparation.over
+    monkeypatch.setattr(Preparation, "over", lambda *args: laid.append(1) or over(*args))
+    options = {"terminated": "abs(theta) > 0.21 or abs(x) > 2.4"}
+    rf.plan(data, "1", DynamicsPlanner(sides=5), **options)
+    assert len(laid) in (0, 2)  # it may never fall
+    laid.clear()
+    rf.plan(data, "-1", DynamicsPlanner(sides=5), **options)
+    assert len(laid) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"actions": 1}, "actions must be"),
+        ({"actions": 2.5}, "actions must be"),
+        ({"rounds": -1}, "rounds must be"),
+        ({"discounts": ()}, r"discounts must be some numbers, such as \(1.0, 0.99\)"),
+        ({"discounts": (0.0,)}, "discounts must lie in"),
+        ({"discounts": (0.9, 1.1)}, "discounts must lie in"),
+        ({"discounts": ("much",)}, "discount"),
+        ({"depths": (0,)}, "depth must be"),
+        ({"sides": 2}, "sides must be"),
+        ({"depths": ()}, "depths must be some numbers"),
+        ({"noise": "yes"}, "noise must be True, False or None, got 'yes'"),
+        ({"discounts": 0.9}, "discounts must be some numbers"),
+        ({"depths": 2}, "depths must be some numbers"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        DynamicsPlanner(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"horizon": 0}, "horizon must be"),
+        ({"discount": 0.0}, r"discount must lie in \(0, 1\]"),
+        ({"discount": 1.5}, r"discount must lie in \(0, 1\]"),
+        ({"discount": "much"}, "discount"),
+        ({"discount": 1.0}, "must be below 1 where there is no horizon"),
+        ({"starts": [[0.0, 1.0]]}, "starts must have shape"),
+        ({"starts": [[math.nan]]}, "starts"),
+        ({"terminated": 3}, "terminated must be a function of states or a formula"),
+        ({"terminated": "next_x > 1"}, "no variable 'next_x' here"),
+        ({"terminated": lambda s: True}, r"terminated\(state\) must return"),
+        ({"planner": "mean"}, "planner must be"),
+        ({"planner": DynamicsPlanner}, "planner must be"),
+        ({"model": "matern"}, "model must be"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        rf.plan(explored(), QUADRATIC, **options)
+
+
+def test_two_transitions_are_needed():
+    few = explored(Stairs, 80).first(transitions=1)
+    with pytest.raises(ValueError, match="at least two transitions are needed to learn dynamics, got 1"):
+        rf.plan(few, CLIMB)
+
+
+def test_rewards_must_be_a_list():
+    with pytest.raises(ValueError, match="rewards must be a list of rewards, got the one formula"):
+        rf.plan_many(explored(), QUADRATIC)
+    with pytest.raises(ValueError, match="rewards must hold at least one reward, got none"):
+        rf.plan_many(explored(), [])
+
+
+def test_each_kind_of_world_refuses_the_arguments_of_the_other():
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
+    data = rf.explore(small_world(), model, rf.Generative(), samples_per_step=4)
+    for options in ({"terminated": "s > 1"}, {"starts": [[0.0]]}):
+        with pytest.raises(ValueError, match=re.escape("terminated= and starts= are for real states")):
+            rf.plan(data, "0.5", **options)
+    with pytest.raises(ValueError, match=re.escape("DynamicsPlanner() is for real states")):
+        rf.plan(data, "0.5", DynamicsPlanner())
+
+
+@pytest.mark.parametrize("options", [{"device": "cuda"}, {"dtype": np.float32}, {"seed": 1}])
+def test_real_states_refuse_the_arguments_of_finite_worlds(options):
+    with pytest.raises(ValueError, match="finite worlds"):
+        rf.plan(explored(), QUADRATIC, **options)
+
+
+def test_planners_of_finite_worlds_take_no_starts_and_have_no_ties_here():
+    with pytest.raises(ValueError, match="starts= is for DynamicsPlanner"):
+        rf.plan(explored(), QUADRATIC, rf.Mean(), starts=[[0.1]])
+    with pytest.raises(ValueError, match='ties="random" is for finite worlds'):
+        rf.plan(explored(), QUADRATIC, rf.Mean(ties="random"))
+
+
+def test_a_termination_that_is_no_number_is_refused():
+    for terminated in ("log(x)", lambda s: np.full(len(s), math.nan)):
+        with pytest.raises(ValueError, match="terminated"):
+            rf.plan(explored(), QUADRATIC, terminated=terminated)
+
+
+def test_a_third_argument_with_a_default_is_the_users_own():
+    def mine(state, action, weight=2.0):
+        assert weight == 2.0
+        return -weight * state[:, 0] ** 2
+
+    def after(state, action, next_state=None):
+        return -(next_state[:, 0] ** 2)
+
+    plans = rf.plan_many(explored(), [mine, "-2*x**2", after, "-next_x**2"], horizon=3)
+    for one, other in (plans[:2], plans[2:]):
+        np.testing.assert_array_equal(one.value(X), other.value(X))
+
+
+def test_invented_starts_lie_on_the_shorter_arc():
+    space = rf.Box.of(theta="angle", x=(-1.0, 1.0))
+    starts = np.array([[3.0, 0.0], [-3.0, 1.0]])
+    first_states = mesh_planner._starts(space, SimpleNamespace(starts=starts), None)
+    assert len(first_states) == mesh_planner.STARTS
+    np.testing.assert_array_equal(first_states[:2], starts)
+    assert (np.abs(first_states[:, 0]) >= 3.0 - 1e-12).all() and (np.abs(first_states[:, 0]) <= math.pi).all()
+    assert len(np.unique(first_states[2:, 1])) > 3
+    assert (first_states[:, 1] >= 0.0).all() and (first_states[:, 1] <= 1.0).all()
+
+
+def test_ends_beyond_the_bounds_are_predicted_where_they_were_seen():
+    """The cart of examples/own_simulator.py with bounds that are its track's: it falls off beyond them."""
+    path = Path(__file__).parents[1] / "examples" / "own_simulator.py"
+    cart = runpy.run_path(str(path))["Cart"]
+    tight = type("Tight", (cart,), {"state": rf.Box.of(x=(-2.0, 2.0), v=(-2.0, 2.0))})
+    for world in (cart, tight):
+        data = rf.explore(world(), AUTO, rf.Scout(), transitions=300, progress=False)
+        assert data.terminated.any()
+        plan = rf.plan(data, "-(x - 1)**2 - 0.1*v**2", DynamicsPlanner(sides=21), terminated="abs(x) > 2")
+        fast = data.state[data.terminated]
+        pushed = plan.on_mesh.predictor.next_state(fast, data.action[data.terminated])
+        assert plan.on_mesh.is_end(pushed).any()
+        assert np.abs(pushed[:, 0]).max() > 2.0
+
+
+def test_starts_decide_what_is_expected():
+    near = rf.plan(explored(), QUADRATIC, DynamicsPlanner(actions=81), horizon=H, starts=[[0.1]])
+    far = rf.plan(explored(), QUADRATIC, DynamicsPlanner(actions=81), horizon=H, starts=[[1.0]])
+    costs, _ = riccati(H)
+    assert near.expected == pytest.approx(-costs[0] * 0.01, abs=0.005)
+    assert far.expected == pytest.approx(-costs[0], abs=0.005)
