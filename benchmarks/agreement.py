@@ -13,8 +13,8 @@ import numpy as np
 
 import plain
 import rewardfree as rf
-from rewardfree.experiments import paper_strategies
 from rewardfree.presets import PUBLISHED
+from rewardfree.studies.paper.specification import paper_strategies
 from setting import BETA
 
 WORLDS = {

@@ -26,13 +26,12 @@ from pathlib import Path
 import psutil
 
 from rewardfree.experiments.cluster import finished_units
-from rewardfree.experiments.memory import keep_freed_memory
-from rewardfree.experiments.reproduction import Reproduction
-from rewardfree.experiments.running import run_units
+from rewardfree.experiments.running import Runner, unwatched
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import Reference, Unit, Work, made_world
-from rewardfree.presets import PUBLISHED
+from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit
+from rewardfree.experiments.workers import keep_freed_memory
+from rewardfree.studies.paper.specification import PaperSettings
 from table import Row, show
 
 DASK = Path(sys.executable).parent / "dask"
@@ -103,13 +102,13 @@ def _workers(address: str) -> int:
         return len(client.nthreads())
 
 
-def trivial(name: str, number: int) -> list[Work]:
+def trivial(name: str, number: int) -> list[Unit]:
     """Units whose work is next to nothing, and whose results are two records."""
     (first, _) = Sweep.of(TINY).units
-    return [Reference(first.world, (f"{name} {i}", "none", "none")) for i in range(number)]
+    return [ReferenceUnit(first.world, (f"{name} {i}", "none", "none")) for i in range(number)]
 
 
-def tiny(number: int) -> list[Work]:
+def tiny(number: int) -> list[Unit]:
     """Units of little work whose results are 80 records."""
     (_, unit) = Sweep.of(TINY).units
     return [replace(unit, seeds=tuple(range(8 * i, 8 * i + 8))) for i in range(number)]
@@ -127,20 +126,20 @@ def peak(process: psutil.Process) -> float:
     return next(int(line.split()[1]) / 2**20 for line in lines if line.startswith("VmHWM"))
 
 
-def figure1(runs: int, quick: bool) -> list[Unit]:
+def figure1(runs: int, quick: bool) -> list[SweepUnit]:
     """Units of the paper's Figure 1 for one kernel, of eight runs each (quick: of four)."""
-    sweep = Reproduction(PUBLISHED, ("matern15",), runs=runs, quick=quick).figure1()
-    return [unit for unit in sweep.units if isinstance(unit, Unit)]
+    sweep = PaperSettings(kernels=("matern15",), runs=runs, quick=quick).figure1()
+    return [unit for unit in sweep.units if isinstance(unit, SweepUnit)]
 
 
-def costs(units: list[Unit]) -> list[Row]:
+def costs(units: list[SweepUnit]) -> list[Row]:
     """What one unit of each strategy takes and weighs."""
-    started = time.process_time()
-    made_world(units[0].world, False)
+    cache, started = InstanceCache(), time.process_time()
+    cache.instance(units[0].world)
     rows = [Row("its world, once for each worker", f"{time.process_time() - started:.2f} s of CPU", "", "")]
     for unit in {unit.names[2]: unit for unit in units}.values():
         started = time.process_time()
-        records = unit.run()
+        records = unit.run(cache)
         seconds = time.process_time() - started
         sizes = f"{len(pickle.dumps(unit)):,} bytes there, {len(pickle.dumps(records)):,} back"
         name = f"{unit.names[2]}, {len(unit.seeds)} runs of N = {unit.checkpoints[-1]}"
@@ -148,26 +147,26 @@ def costs(units: list[Unit]) -> list[Row]:
     return rows
 
 
-def here(units: list[Work], jobs: int) -> tuple[float, str]:
+def here(units: list[Unit], jobs: int) -> tuple[float, str]:
     """Wall seconds on processes of this machine, with their start."""
     with opened() as store:
         before, started = os.times(), time.perf_counter()
-        run_units(units, store, jobs=jobs, progress=False)
+        Runner(jobs, watch=unwatched).run(units, store)
         wall, after = time.perf_counter() - started, os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return wall, f"{cpu:.1f} s of CPU"
 
 
-def there(units: list[Work], workers: int) -> tuple[float, str]:
+def there(units: list[Unit], workers: int) -> tuple[float, str]:
     """Wall seconds on Dask's workers, which were there before."""
     with opened() as store, machines(workers) as (address, (_, *processes)):
         before, started = sum(map(used, processes)), time.perf_counter()
-        run_units(units, store, cluster=address, progress=False)
+        Runner(cluster=address, watch=unwatched).run(units, store)
         wall, cpu = time.perf_counter() - started, sum(map(used, processes)) - before
         return wall, f"{cpu:.1f} s of CPU, {max(map(peak, processes)):.2f} GB in a worker"
 
 
-def scaling(units: list[Work]) -> list[Row]:
+def scaling(units: list[Unit]) -> list[Row]:
     """The same list on one and on two."""
     rows = []
     for place, name in ((here, "process (--jobs)"), (there, "Dask worker")):
@@ -187,7 +186,7 @@ def path(number: int) -> list[Row]:
         for units, about in ((trivial("unit", number), "2 records"), (tiny(number), "80 records")):
             with opened() as store:
                 before, started = [*map(used, processes)], time.perf_counter()
-                run_units(units, store, cluster=address, progress=False)
+                Runner(cluster=address, watch=unwatched).run(units, store)
                 wall, after = time.perf_counter() - started, [*map(used, processes)]
             here, there, *workers = ((b - a) / number * 1e3 for a, b in zip(before, after, strict=True))
             spent = f"CPU, each: client {here:.1f}, scheduler {there:.1f}, workers {sum(workers):.1f} ms"
@@ -209,14 +208,14 @@ def connections() -> list[Row]:
 def storing(number: int) -> list[Row]:
     """The store alone, as it comes to hold results of as many units."""
     units = tiny(number)
-    records = units[0].run()
+    records = units[0].run(InstanceCache())
     with opened() as store:
         for unit in units:
             store.add(unit, records)
         with closing(sqlite3.connect(store.path)) as base:
             size = math.prod(base.execute(f"PRAGMA page_{each}").fetchone()[0] for each in ("count", "size"))
         again = time.process_time()
-        run_units(units, store, jobs=1, progress=False)
+        Runner(1, watch=unwatched).run(units, store)
         again = time.process_time() - again
         reading = time.perf_counter()
         rows = sum(1 for _ in store.rows())

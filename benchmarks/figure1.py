@@ -21,9 +21,8 @@ import numpy as np
 
 import plain
 import rewardfree as rf
-from rewardfree.experiments import paper_strategies
-from rewardfree.experiments.reproduction import KERNELS, QUICK_RUNS, RUNS
 from rewardfree.presets import PUBLISHED
+from rewardfree.studies.paper.specification import KERNELS, QUICK_RUNS, RUNS, paper_strategies
 from setting import BETA, CHECKPOINTS, KERNEL, RIDGE
 from table import Row, show
 

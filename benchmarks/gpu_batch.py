@@ -11,8 +11,8 @@ import time
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.experiments import paper_strategies
 from rewardfree.presets import PUBLISHED
+from rewardfree.studies.paper.specification import paper_strategies
 from setting import BETA, CHECKPOINTS, KERNEL, RIDGE, Setting
 from table import Row, show
 

@@ -19,7 +19,7 @@ MODEL = rf.Model(KERNEL, RIDGE)
 PLANNER = {"optimistic": rf.Optimistic(BETA)}
 
 
-def curves(world, reward, strategy, checkpoints, seeds, **options) -> rf.experiments.Curve:
+def curves(world, reward, strategy, checkpoints, seeds, **options) -> rf.experiments.LearningCurve:
     options = {"samples_per_step": checkpoints, "seeds": seeds, **options}
     return rf.experiments.learning_curves(world, MODEL, strategy, reward, PLANNER, **options)["optimistic"]
 

@@ -11,38 +11,52 @@ from typer.testing import CliRunner
 
 import rewardfree as rf
 from rewardfree.cli.app import app
-from rewardfree.cli.baselines import baselines
-from rewardfree.cli.engine import Engine
-from rewardfree.experiments.baselines import (
-    QUICK_SIZES,
-    SYSTEMS,
-    BaselineUnit,
-    run_unit,
-    systems_on,
-)
-from rewardfree.experiments.instances import MEASURES, PAPER, TABULAR, instance_named
+from rewardfree.experiments.running import Runner
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import Unit
-from rewardfree.report.baselines import (
+from rewardfree.experiments.unit import InstanceCache, SweepUnit
+from rewardfree.report.gaps import levels
+from rewardfree.studies.baselines.specification import QUICK_SIZES, SYSTEMS, BaselineUnit, systems_on
+from rewardfree.studies.baselines.study import Baselines
+from rewardfree.studies.baselines.tables import (
     FIGURES,
     OWN,
-    Found,
     as_lines,
     curves_figure,
     exponents_table,
     fitted_exponent,
+    gap_at,
     gaps_table,
     seconds_table,
     systems_table,
     theory_exponent,
     visits_table,
 )
-from rewardfree.report.gaps import levels
+from rewardfree.studies.problems import (
+    MEASURES,
+    PAPER,
+    TABULAR,
+    Comparison,
+    WorldProfile,
+    instance_named,
+)
+from rewardfree.studies.study import Workspace
 
 
 @pytest.fixture(scope="module")
 def records():
-    return run_unit(BaselineUnit("riverswim", 3, quick=True))
+    return BaselineUnit("riverswim", 3, quick=True).run(InstanceCache())
+
+
+def compared(records, profiles=()):
+    return Comparison(records, profiles, method=("system",), budget="size")
+
+
+def profile(world, myopic, random):
+    """What a world asks of a learner, as far as figures and pages show it."""
+    levels = {
+        policy: dict.fromkeys(MEASURES, gaps) for policy, gaps in (("myopic", myopic), ("random", random))
+    }
+    return WorldProfile(world, 1.0, 0.0, 1.0, 1.0, levels)
 
 
 def test_a_unit_is_explore_plan_and_gap(records):
@@ -95,7 +109,9 @@ def test_exponents_are_those_of_the_records():
     assert fitted_exponent(n, np.array([[1.0, 0.1]]))[0] == pytest.approx(1.0)
     assert np.isnan(fitted_exponent(n, np.array([[1.0, 0.0]]))[0])
     assert np.isnan(fitted_exponent(n[:1], np.array([[1.0]]))[0])
-    table = exponents_table(Found(falling(exponents={"online": 0.25, "linear": 0.5})), ["paper-matern-1.5"])
+    table = exponents_table(
+        compared(falling(exponents={"online": 0.25, "linear": 0.5})), ["paper-matern-1.5"]
+    )
     rows = {line[:20].strip(): line[20:].strip() for line in table[6:]}
     assert rows["online"] == "0.25 ± 0.00 / 0.30" and rows["linear"] == "0.50 ± 0.00 / (0.50)"
     assert rows["cme"] == "-"
@@ -125,12 +141,12 @@ def test_theory_promises_what_its_rows_do():
 
 
 def test_gaps_between_sizes_are_interpolated_and_never_guessed_beyond():
-    found = Found(falling(exponents={"qiu": 1.0}))
+    found = compared(falling(exponents={"qiu": 1.0}))
     middle = (20.0**-1 + 40.0**-1) / 2
-    between = found.at("paper-matern-1.5", "qiu", "steps", np.sqrt(200.0 * 400.0))
+    between = gap_at(found, "paper-matern-1.5", "qiu", "steps", np.sqrt(200.0 * 400.0))
     assert between.startswith(f"~{middle:.3f} ± ")
-    assert found.at("paper-matern-1.5", "qiu", "steps", 900.0) == "-"
-    assert found.at("rooms", "qiu", "steps", 200.0) == "-"
+    assert gap_at(found, "paper-matern-1.5", "qiu", "steps", 900.0) == "-"
+    assert gap_at(found, "rooms", "qiu", "steps", 200.0) == "-"
     table = gaps_table(found, ["paper-matern-1.5"], "steps", 400)
     rows = {line[:20].strip(): line[20:].strip() for line in table[3:]}
     error = 0.025 * 0.2 / 2  # of two runs, a tenth above and below
@@ -138,7 +154,7 @@ def test_gaps_between_sizes_are_interpolated_and_never_guessed_beyond():
 
 
 def test_a_table_of_systems_says_what_they_estimate_and_cost():
-    table = systems_table(Found(falling(world="rooms")), ["rooms"])
+    table = systems_table(compared(falling(world="rooms")), ["rooms"])
     rows = {line[:20].strip(): line[20:] for line in table[2:]}
     assert set(rows) == set(SYSTEMS)
     assert " ".join(rows["qiu"].split()) == "a regression for each step bonus 0.1 80 / 80 / 800"
@@ -148,7 +164,7 @@ def test_a_table_of_systems_says_what_they_estimate_and_cost():
 def test_tables_are_narrow_enough_to_read():
     worlds = [*PAPER, "portal", "rooms", "tide", "corridor", "matern-1.5", *TABULAR]
     records = [each for world in worlds for each in falling(world=world)]
-    found, shapes = Found(records), {"paper-squared-exponential": (100, 100, 10)}
+    found, shapes = compared(records), {"paper-squared-exponential": (100, 100, 10)}
     tables = [exponents_table(found, worlds), gaps_table(found, worlds, "size", None), visits_table(shapes)]
     tables += [systems_table(found, worlds), seconds_table(found, worlds)]
     for table in tables:
@@ -156,18 +172,19 @@ def test_tables_are_narrow_enough_to_read():
 
 
 def test_the_figure_has_a_panel_for_each_world_and_a_line_for_each_system():
-    about = [{"world": "paper-matern-1.5", "myopic": 0.1, "random": 2.0}]
+    comparison = compared(falling(), [profile("paper-matern-1.5", [0.1], [2.0])])
     assert set(SYSTEMS) == {name for systems in FIGURES.values() for name in systems}
     for systems in FIGURES.values():
-        figure = curves_figure(Found(falling()), about, "episodes", systems)
+        figure = curves_figure(comparison, "episodes", systems)
         assert len(figure.axes) == 1 and len(figure.axes[0].lines) == len(systems) + 2
         drawn = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
         assert len(drawn) == len(systems) + 2
 
 
 def test_the_command_says_and_writes_everything(tmp_path):
-    said = list(baselines(tmp_path, 1, 0, True, Engine(1)))
-    assert said[0] == "baselines: 2 units, 2 worlds, seeds 6000 to 6000"
+    study, workspace = Baselines(runs=1, quick=True), Workspace(tmp_path, Runner(jobs=1))
+    said = list(study.reproduce(workspace))
+    assert said[0] == "baselines: 2 units, seeds 6000 to 6000"
     folder = tmp_path / "baselines-quick"
     table = (folder / "table.txt").read_text()
     assert all(line in table for line in said if line.startswith(("scout", "jin", "x of gap", "CPU")))
@@ -177,7 +194,15 @@ def test_the_command_says_and_writes_everything(tmp_path):
         for axis in ("size", "episodes", "steps")
         for form in ("png", "pdf")
     }
-    others = {"units", "table.txt", "results.csv", "report.html", "made.json"}
+    others = {
+        "results.sqlite",
+        "results.sqlite.lock",
+        "study.json",
+        "table.txt",
+        "results.csv",
+        "report.html",
+    }
+    others.add("made.json")
     assert {path.name for path in folder.iterdir()} == {*others, *pictures}
     page = folder / "report.html"
     assert said[-1] == f"report:  {page}"
@@ -186,23 +211,33 @@ def test_the_command_says_and_writes_everything(tmp_path):
     assert [each["key"] for each in view["strategies"]] == list(SYSTEMS)
     assert "2 units run" in view["about"]["time"]
     before = page.read_bytes()
-    for command in ("report", "figures", "export"):
-        ran = CliRunner().invoke(app, [command, str(folder)])
-        assert isinstance(ran.exception, ValueError) and "type that again" in str(ran.exception)
-    again = list(baselines(tmp_path, 1, 0, True, Engine(1)))
-    assert any("0 units run" in line for line in again)
+    assert json.loads((folder / "made.json").read_text())["command"] == (
+        "rewardfree reproduce baselines --runs 1 --quick"
+    )
+    for command in ("report", "figures"):
+        page.unlink()
+        assert CliRunner().invoke(app, [command, str(folder)]).exit_code == 0
+        assert page.read_bytes() == before
+    exported = CliRunner().invoke(app, ["export", str(folder)]).stdout.splitlines()
+    assert exported[0] == "world,seed,system,size,steps,episodes,start,mean,max"
+    assert len(exported) == 1 + sum(2 * len(systems_on(world)) for world in study.worlds)
+    again = list(study.reproduce(workspace))
+    assert "all of them are stored already" in again
     assert page.read_bytes() == before
 
 
 def test_a_page_has_the_means_over_rewards_and_what_needs_no_data():
     records = falling()
-    about = {"world": records[0]["world"], "levels": {"myopic": {m: [1.0, 3.0] for m in MEASURES}}}
-    ((key, panel),) = as_lines(records, [about]).items()
+    comparison = compared(records, [profile(records[0]["world"], [1.0, 3.0], [2.0])])
+    ((key, panel),) = as_lines(comparison).items()
     assert key == (records[0]["world"], "")
     assert levels(panel)["myopic"].mean("start") == [2.0]
     for system in SYSTEMS:
         line = panel[system, OWN]
-        places, gaps = Found(records).runs(key[0], system, "size")
+        places, gaps = (
+            comparison.places(key[0], (system,), "size"),
+            comparison.gaps_of_runs(key[0], (system,)),
+        )
         np.testing.assert_allclose(line.cost["samples"], places)
         np.testing.assert_allclose(line.gaps["start"], gaps)
 
@@ -211,9 +246,9 @@ def test_a_page_has_the_means_over_rewards_and_what_needs_no_data():
 def test_the_sweeps_of_the_examples_can_be_run(file):
     """Their units, of one run and one sample each."""
     for unit in Sweep.load(file).units:
-        if isinstance(unit, Unit) and unit.seeds[0] == 0:
+        if isinstance(unit, SweepUnit) and unit.seeds[0] == 0:
             small = dataclasses.replace(unit, seeds=(0,), checkpoints=(1,))
-            assert {record.samples for record in small.run()} == {1}
+            assert {record.samples for record in small.run(InstanceCache())} == {1}
 
 
 def test_instances_are_told_a_model_that_suits_them():

@@ -17,10 +17,10 @@ from rewardfree.data import Samples
 from rewardfree.dynamics import ExplorationValue
 from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, SeparatePosteriors
 from rewardfree.estimates.backups import OBJECTIVES
-from rewardfree.experiments.coverage import errors_of_run
 from rewardfree.kernels.fitting import Fit
 from rewardfree.kernels.fitting.finite import next_state_features
 from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.studies.coverage.errors import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces

@@ -124,7 +124,7 @@ def test_every_switch_of_the_maps_changes_them(opened, name):
     seen = set()
     for value in radios:
         press(opened, f'input[name="{name}"][value="{value}"]')
-        seen.add(figures(opened, "portrait"))
+        seen.add(figures(opened, "maps"))
     assert len(seen) == len(radios)
 
 
@@ -137,7 +137,7 @@ def test_the_slider_goes_through_the_samples(opened):
             "s.dispatchEvent(new Event('input'))",
             str(value),
         )
-        seen.add(figures(opened, "portrait"))
+        seen.add(figures(opened, "maps"))
         told.append(opened.execute_script("return document.querySelector('.slider output').textContent"))
     assert len(seen) == steps + 1 and told == ["4 samples", "8 samples", "16 samples"]
 

@@ -3,19 +3,18 @@
 import numpy as np
 import pytest
 
-from rewardfree.report.claims import (
+from rewardfree.report.gaps import Line
+from rewardfree.studies.paper.claims import (
     DEPENDS,
     FAILS,
     HOLDS,
     UNKNOWN,
     Evidence,
     at_equal,
-    claims_table,
     judged,
     not_more,
     surely_less,
 )
-from rewardfree.report.gaps import Line
 
 KERNELS = ("se", "matern25", "matern15")
 SAMPLES = np.array([10.0, 40.0, 160.0])
@@ -187,14 +186,3 @@ def test_two_standard_errors_decide():
     one, error = noise, np.sqrt(2 / 400)
     assert surely_less(one, noise + 2.1 * error) and not surely_less(one, noise + 1.9 * error)
     assert not_more(noise + 1.9 * error, one) and not not_more(noise + 2.1 * error, one)
-
-
-def test_the_table_says_all_of_it():
-    text = "\n".join(claims_table(judged(Evidence(figure1=panels()))))
-    for words in (
-        "HOLDS (true in 12 of 12",
-        "NOT MEASURED (nothing to compare)",
-        "rule: ",
-        "steps instead of 400",
-    ):
-        assert words in text

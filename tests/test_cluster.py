@@ -19,10 +19,9 @@ import rewardfree as rf
 from rewardfree.cli.app import app
 from rewardfree.experiments import cluster
 from rewardfree.experiments.export import write_csv
-from rewardfree.experiments.running import run_units
+from rewardfree.experiments.running import Runner
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unitfiles import read_stored, run_stored
 
 COMMANDS = Path(sys.executable).parent
 LONG = 60  # seconds, for what takes two of them where nobody else is at work
@@ -50,9 +49,11 @@ OWN = """
 import os, signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from distributed import get_worker
 from rewardfree import Uniform
+from rewardfree.experiments.unit import Unit
 
 
 def deadly(deaths):
@@ -66,18 +67,15 @@ def deadly(deaths):
 
 
 @dataclass(frozen=True)
-class Square:
+class Square(Unit):
     number: int
-
-    @property
-    def key(self):
-        return str(self.number)
+    version: ClassVar[int] = 1
 
     @property
     def names(self):
-        return "numbers", "squares", self.key
+        return "numbers", "squares", str(self.number)
 
-    def run(self, allow_imports=False):
+    def run(self, cache):
         return [{"square": self.number**2}]
 """
 #: Deaths after which the tests' scheduler gives a unit up.
@@ -122,7 +120,7 @@ class Machines:
     def _start(self, *arguments):
         environment = {
             **os.environ,
-            "PYTHONPATH": str(self.folder / "own"),
+            "PYTHONPATH": f"{self.folder / 'own'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(DEATHS - 1),
         }
         process = subprocess.Popen(
@@ -170,7 +168,7 @@ def expected(tmp_path_factory):
 
 def exported(folder, store=Store, **where):
     with store(folder / "results.sqlite") as results, io.StringIO() as file:
-        assert run_units(Sweep.of(TABLE).units, results, **where) == 31
+        assert Runner(**where).run(Sweep.of(TABLE).units, results) == 31
         write_csv(results, file)
         return file.getvalue()
 
@@ -190,7 +188,7 @@ class Unlucky(Store):
 def test_a_cluster_gives_the_same_bytes_and_what_is_stored_is_not_run_again(two, expected, tmp_path):
     assert exported(tmp_path, cluster=two.address) == expected
     with Store(tmp_path / "results.sqlite") as store:
-        assert run_units(Sweep.of(TABLE).units, store, cluster=NOBODY) == 0  # nobody is needed for that
+        assert Runner(cluster=NOBODY).run(Sweep.of(TABLE).units, store) == 0  # nobody is needed for that
 
 
 def test_a_worker_that_is_killed_on_the_way_changes_nothing(two, expected, tmp_path, monkeypatch):
@@ -213,11 +211,12 @@ def test_a_worker_that_is_killed_on_the_way_changes_nothing(two, expected, tmp_p
             two.wait_for(2)
 
 
-def test_units_whose_records_are_files_run_there_as_well(two, own, tmp_path):
+def test_units_whose_records_are_tables_run_there_as_well(two, own, tmp_path):
     units = [own.Square(number) for number in range(5)]
-    assert {unit for _, unit in run_stored(units, tmp_path, cluster=two.address)} == set(units)
-    assert [each["square"] for each in read_stored(units, tmp_path)] == [0, 1, 4, 9, 16]
-    assert list(run_stored(units, tmp_path, cluster=NOBODY)) == []
+    with Store(tmp_path / "results.sqlite") as store:
+        assert Runner(cluster=two.address).run(units, store) == 5
+        assert [record["square"] for record in store.tables()] == [0, 1, 4, 9, 16]
+        assert Runner(cluster=NOBODY).run(units, store) == 0
 
 
 @pytest.mark.parametrize("what", ["figure1", "beyond", "control"])
@@ -238,7 +237,7 @@ def test_an_error_names_its_unit(two, tmp_path):
     units = Sweep.of(TABLE | {"worlds": [{"type": "corridor_world", "states": 1}], "runs": 1}).units
     said = "^world corridor_world, model Model, strategy (Generative|Online|Uniform|no data): states must be"
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
-        run_units(units, store, cluster=two.address)
+        Runner(cluster=two.address).run(units, store)
 
 
 def test_a_unit_that_kills_its_worker_is_given_up_without_the_others(two, own, tmp_path):
@@ -248,7 +247,7 @@ def test_a_unit_that_kills_its_worker_is_given_up_without_the_others(two, own, t
     said = f"a worker died {DEATHS} times on world corridor_world, model Model, strategy deadly: is there"
     with Store(tmp_path / "results.sqlite") as store:
         with pytest.raises(ChildProcessError, match=said):
-            run_units(units, store, cluster=two.address, allow_imports=True)
+            Runner(cluster=two.address, allow_imports=True).run(units, store)
         assert store.keys() == {unit.key for unit in units if unit.names[2] != "deadly"}
     assert (tmp_path / "deaths").read_text() == "x" * 2 * DEATHS  # in company, and alone
 
@@ -290,13 +289,13 @@ def test_workers_may_come_late_and_a_scheduler_may_go(tmp_path, monkeypatch):
     with machines(tmp_path, workers=0) as found, Unlucky(tmp_path / "results.sqlite") as store:
         monkeypatch.setattr(cluster, "PATIENCE", 0.5)
         with pytest.raises(ConnectionError, match=f"the scheduler at {found.address} has had no worker for"):
-            run_units(units, store, cluster=found.address)
+            Runner(cluster=found.address).run(units, store)
         monkeypatch.setattr(cluster, "PATIENCE", LONG)
         found.worker()
         monkeypatch.setattr(Unlucky, "happens", lambda _: found.kill(found.scheduler), raising=False)
         said = "^the Dask scheduler is gone: start it again, and run the same command"
         with pytest.raises(ConnectionError, match=said):
-            run_units(units, store, cluster=found.address)
+            Runner(cluster=found.address).run(units, store)
         assert 3 <= len(store.keys()) < len(units)
 
 
@@ -334,7 +333,7 @@ def test_where_no_scheduler_answers(listening, tmp_path, monkeypatch):
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         said = f"^no Dask scheduler answers at {address} .*: start one with `dask scheduler`"
         with pytest.raises(ConnectionError, match=said):
-            run_units(Sweep.of(TABLE).units, store, cluster=address)
+            Runner(cluster=address).run(Sweep.of(TABLE).units, store)
 
 
 def test_a_worker_is_no_scheduler(two, tmp_path):
@@ -342,7 +341,7 @@ def test_a_worker_is_no_scheduler(two, tmp_path):
         (address, _) = client.nthreads()
     said = rf"^no Dask scheduler answers at {address} \(a worker does\): "
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ConnectionError, match=said):
-        run_units(Sweep.of(TABLE).units, store, cluster=address)
+        Runner(cluster=address).run(Sweep.of(TABLE).units, store)
 
 
 def test_another_version_is_refused(two, tmp_path, monkeypatch):
@@ -353,7 +352,7 @@ def test_another_version_is_refused(two, tmp_path, monkeypatch):
         f"worker tcp://.* has {theirs}: install the same one there"
     )
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
-        run_units(Sweep.of(TABLE).units, store, cluster=two.address)
+        Runner(cluster=two.address).run(Sweep.of(TABLE).units, store)
 
 
 def test_a_worker_of_another_version_that_comes_later_is_refused(two, tmp_path, monkeypatch):
@@ -362,7 +361,7 @@ def test_a_worker_of_another_version_that_comes_later_is_refused(two, tmp_path, 
     monkeypatch.setattr(cluster, "_versions", lambda _: {})  # it was not there yet
     said = f"^world corridor_world, .*: this process has rewardfree 99.0, but worker tcp://.* has {theirs}: "
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
-        run_units(Sweep.of(TABLE).units, store, cluster=two.address)
+        Runner(cluster=two.address).run(Sweep.of(TABLE).units, store)
     assert stored(tmp_path) == 0
 
 
@@ -370,4 +369,4 @@ def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = r"pip install 'rewardfree\[cluster\]'"
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
-        run_units(Sweep.of(TABLE).units, store, cluster=NOBODY)
+        Runner(cluster=NOBODY).run(Sweep.of(TABLE).units, store)

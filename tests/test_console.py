@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from rewardfree import cli
 from rewardfree.cli import console as module
 from rewardfree.cli.console import BETWEEN_LINES, Events, Silent, Text, console
-from rewardfree.cli.engine import Engine
 from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unit import InstanceCache
+from rewardfree.report.pictures import DrawingPool
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 TOML = """
@@ -203,8 +204,9 @@ def test_quiet_and_json_are_two_wishes():
 @pytest.fixture
 def here(monkeypatch):
     """Units are run in this process, which is sooner than to start others; pictures are not drawn."""
-    monkeypatch.setattr(local, "finished_units", lambda units, *_: ((unit, unit.run()) for unit in units))
-    monkeypatch.setattr(Engine, "draw", lambda self, *pictures: lambda: [each.path for each in pictures])
+    cache = InstanceCache()
+    monkeypatch.setattr(local, "finished_units", lambda units, *_: ((u, u.run(cache)) for u in units))
+    monkeypatch.setattr(DrawingPool, "draw", lambda self, pictures: lambda: [each.path for each in pictures])
 
 
 def commanded(capsys, *arguments):

@@ -1,19 +1,20 @@
 """The control tasks: units that leave files, and the table and figure that are made of them."""
 
 import dataclasses
-import json
+import sys
 
 import numpy as np
 import pytest
-import typer
 
 import rewardfree as rf
-from rewardfree.cli import beyond, engine
-from rewardfree.cli import control as command
-from rewardfree.experiments import control
-from rewardfree.experiments.control import TASKS, ControlUnit, task_named
-from rewardfree.experiments.unitfiles import read_stored, run_stored
-from rewardfree.report.control import SOURCES, control_figure, control_table, means, scores_table
+from rewardfree import cli
+from rewardfree.experiments import local
+from rewardfree.experiments.running import Runner
+from rewardfree.experiments.store import Store
+from rewardfree.experiments.unit import InstanceCache
+from rewardfree.studies.catalogue import study_named
+from rewardfree.studies.control.specification import TASKS, ControlUnit, task_named
+from rewardfree.studies.control.tables import SOURCES, control_figure, control_table, means, scores_table
 
 SMALL = ControlUnit("Pendulum-v1", seed=3, transitions=80, episodes=2)
 
@@ -52,21 +53,20 @@ def test_an_unknown_task_is_refused():
         task_named("Hopper")
 
 
-def test_a_unit_leaves_a_file_and_is_not_run_again(tmp_path, monkeypatch):
-    assert [unit for _, unit in run_stored([SMALL], tmp_path, jobs=1)] == [SMALL]
-    found = read_stored([SMALL], tmp_path)
-    assert {record["source"] for record in found} == {"generative", "online", "uniform"}
-    assert {record["reward"] for record in found} == set(task_named("Pendulum").rewards)
-    assert all(len(record["returns"]) == 2 and record["steps"] == 80 for record in found)
-    monkeypatch.setattr(control, "run_unit", lambda unit: pytest.fail("it is there"))
-    assert list(run_stored([SMALL], tmp_path, jobs=1)) == []
-    kept = json.loads((tmp_path / f"{SMALL.key}.json").read_text())
-    assert kept == [{key: value for key, value in each.items() if key != "seconds"} for each in found]
-    assert all(each["seconds"]["explore"] > 0.0 < each["seconds"]["plan"] for each in found)
+def test_a_unit_is_stored_and_is_not_run_again(tmp_path, monkeypatch):
+    with Store(tmp_path / "results.sqlite") as store:
+        assert Runner(jobs=1).run([SMALL], store) == 1
+        found = store.tables()
+        assert {record["source"] for record in found} == {"generative", "online", "uniform"}
+        assert {record["reward"] for record in found} == set(task_named("Pendulum").rewards)
+        assert all(len(record["returns"]) == 2 and record["steps"] == 80 for record in found)
+        assert all(each["seconds"]["explore"] > 0.0 < each["seconds"]["plan"] for each in found)
+        assert Runner(jobs=1).run([SMALL], store) == 0
+        assert store.tables() == found
 
 
 def test_a_unit_gives_what_the_library_gives():
-    (record, *_) = control.run_unit(ControlUnit("Pendulum-v1", seed=5, transitions=60, episodes=2))
+    (record, *_) = ControlUnit("Pendulum-v1", seed=5, transitions=60, episodes=2).run(InstanceCache())
     world, task = rf.from_gymnasium("Pendulum-v1"), task_named("Pendulum")
     model = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
     data = rf.explore(world, model, rf.Generative(), transitions=60, seed=5)
@@ -115,34 +115,66 @@ def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
 
     monkeypatch.setattr(rf, "explore", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        control.run_unit(SMALL)
+        SMALL.run(InstanceCache())
 
 
-def test_an_interruption_says_what_is_stored_and_how_to_go_on(tmp_path, monkeypatch, capsys):
-    def run(units, folder, jobs, cluster):
-        folder.mkdir(parents=True)
-        for end in ("json", "seconds.json"):
-            (folder / f"{units[0].key}.{end}").write_text("[]")
-        yield 1, units[0]
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(engine, "run_stored", run)
-    with pytest.raises(typer.Exit) as end:
-        list(command.control(tmp_path, None, 0, True, engine.Engine()))
-    said = capsys.readouterr().err
-    assert end.value.exit_code == 130
-    assert "interrupted with 1 of 4 units stored in" in said and "to go on: rewardfree" in said
+def commanded(capsys, monkeypatch, *words):
+    """The command in this process: its exit code, and what it printed."""
+    monkeypatch.setattr(sys, "argv", ["rewardfree", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    return ended.value.code or 0, said.out, said.err
 
 
-@pytest.mark.parametrize("what", [command.control, beyond.beyond])
+def test_an_interruption_says_what_is_stored_and_the_command_goes_on(tmp_path, monkeypatch, capsys):
+    """One unit is stored when Ctrl-C comes; the command that is said runs the other three."""
+    ran = []
+
+    def finished(units, *_):
+        for unit in units:
+            if len(ran) == 1:
+                ran.append(None)
+                raise KeyboardInterrupt
+            ran.append(unit)
+            yield unit, dataclasses.replace(unit, transitions=40, episodes=1).run(InstanceCache())
+
+    monkeypatch.setattr(local, "finished_units", finished)
+    words = ("reproduce", "control", "--quick", "--out", tmp_path)
+    code, out, errors = commanded(capsys, monkeypatch, *words)
+    results = tmp_path / "control-quick" / "results.sqlite"
+    assert code == 130 and out == "control: 4 units, seeds 2000 to 2000\n"
+    assert errors == (
+        f"rewardfree: interrupted with 1 of 4 units stored in {results}; "
+        f"to go on: rewardfree {' '.join(map(str, words))}\n"
+    )
+    code, out, errors = commanded(capsys, monkeypatch, *words)
+    assert (code, errors) == (0, "") and "\n3 units run in " in out
+    assert len([unit for unit in ran if unit is not None]) == 4 == len(set(ran) - {None})
+    table = (results.parent / "table.txt").read_text()
+    assert table in out and (results.parent / "control.png").exists()
+    (results.parent / "table.txt").unlink()
+    for command in ("figures", "export"):
+        assert commanded(capsys, monkeypatch, command, results.parent)[0] == 0
+    assert (results.parent / "table.txt").read_text() == table
+    code, out, errors = commanded(capsys, monkeypatch, "report", results.parent)
+    assert (code, out) == (2, "") and f"has no page: `rewardfree figures {results.parent}` writes" in errors
+
+
+@pytest.mark.parametrize("what", ["control", "beyond", "baselines"])
 @pytest.mark.parametrize(
-    ("runs", "jobs", "seed", "said"),
+    ("options", "said"),
     [
-        (None, 0, 0, "jobs must be a whole number of at least 1, got 0"),
-        (0, None, 0, "runs must be a whole number of at least 1, got 0"),
-        (None, None, -1, "seed must be a whole number of at least 0, got -1"),
+        ({"runs": 0}, "runs must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"draws": 3}, "--preset, --draws, --kernels and --device are for the paper's figures, not for"),
     ],
 )
-def test_bad_numbers_are_refused(tmp_path, what, runs, jobs, seed, said):
+def test_bad_numbers_are_refused(what, options, said):
     with pytest.raises(ValueError, match=said):
-        list(what(tmp_path, runs, seed, True, engine.Engine(jobs)))
+        study_named(what, quick=True, **options)
+
+
+def test_jobs_are_at_least_one():
+    with pytest.raises(ValueError, match="jobs must be a whole number of at least 1, got 0"):
+        Runner(jobs=0)

@@ -6,8 +6,8 @@ import pytest
 import reference_runs
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.experiments import paper_planner, paper_strategies
 from rewardfree.presets import LITERAL, PUBLISHED
+from rewardfree.studies.paper.specification import paper_planner, paper_strategies
 
 # The policies are the same; their values are sums of 24 products, in another order.
 CLOSE = {"rtol": 0, "atol": 1e-12}

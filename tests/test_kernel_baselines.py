@@ -12,10 +12,11 @@ import reference_partition
 import reference_runs
 import rewardfree as rf
 from reference_runs import Run, recorded, small_world
-from rewardfree.experiments.coverage import errors_of_run
-from rewardfree.experiments.portrait import looked_at
+from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.unit import InstanceCache
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, PartitionLattice
+from rewardfree.studies.coverage.errors import errors_of_run
 from rewardfree.worlds.labelled import LabelledWorld
 from test_features import KernelOf
 
@@ -397,7 +398,7 @@ def test_a_sweep_is_explore_plan_and_gap(tmp_path):
     }
     found = {}
     for unit in units:
-        for record in unit.run():
+        for record in unit.run(InstanceCache()):
             found[unit.names[2], record.seed, record.samples] = record.max
     assert len([name for name, *_ in found if name in strategies]) == 5 * 2 * 2
     for name, strategy in strategies.items():
@@ -415,7 +416,7 @@ def test_a_report_can_look_at_their_runs(strategy):
     )
     table = tomllib.loads(TOML) | {"strategies": [strategy | options | {"beta": 0.1}], "runs": 1}
     unit = Sweep.of(table).units[-1]
-    found = looked_at(unit)
+    found = maps_of(unit, InstanceCache())
     instance = rf.worlds.corridor_world(states=8, actions=5)
     world, reward = instance.world, instance.reward
     own = (

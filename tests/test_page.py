@@ -9,7 +9,9 @@ import pytest
 
 from rewardfree.report.gaps import Line
 from rewardfree.report.html import page, write_page
-from rewardfree.report.view import numbers, portrait_view, spread_view, sweep_view
+from rewardfree.report.view import maps_view, numbers, sweep_view
+from rewardfree.studies.paper.recorded import recorded_views
+from rewardfree.studies.paper.repeats import spread_view
 
 SAMPLES = np.array([10.0, 40.0])
 
@@ -62,7 +64,7 @@ def unpacked(table):
 
 def whole_view():
     view = sweep_view(found(), "A title", "settings", {("matern15, draw 0", "matern15"): "Matérn 1.5"})
-    view |= {"claims": [], "spread": spread_view(found()), "portraits": [portrait_view(seen())]}
+    view |= {"claims": [], "spread": spread_view(found()), "maps": [maps_view(seen())]}
     view["about"] = {"command": "rewardfree sweep"}
     return view
 
@@ -81,8 +83,10 @@ def test_a_view_holds_what_the_lines_do():
 
 
 def test_what_the_authors_recorded_stands_beside_what_was_planned_alike():
-    (panel,) = sweep_view(found(), "t", "s")["panels"]
-    (theirs,) = panel["recorded"]  # Alg 2 was planned with a bonus here, not with the mean as theirs
+    assert [panel["recorded"] for panel in sweep_view(found(), "t", "s")["panels"]] == [[]]
+    ((_, panel),) = found().items()
+    (theirs,) = recorded_views("matern15", panel)  # Alg 2 has a bonus here, not the mean as theirs
+    assert recorded_views("my kernel", panel) == []
     assert theirs["strategy"] == "online" and theirs["planner"] == "mean"
     assert theirs["samples"] == sorted(theirs["samples"]) and len(theirs["mean"]) == len(theirs["samples"])
 
@@ -104,7 +108,7 @@ def test_draws_are_side_by_side():
 
 def test_maps_come_back_to_a_byte():
     portrait = seen()
-    view = portrait_view(portrait)
+    view = maps_view(portrait)
     reward = portrait["reward"]
     np.testing.assert_allclose(unpacked(view["reward"]), reward, atol=0.51 * np.ptp(reward) / 255 + 1e-5)
     sigma = portrait["runs"][0]["sigma"]
@@ -116,7 +120,7 @@ def test_maps_come_back_to_a_byte():
 
 
 def test_one_scale_for_sigma_or_nothing_would_be_seen_to_shrink():
-    view = portrait_view(seen())
+    view = maps_view(seen())
     ends = {
         (at["sigma"]["low"], at["sigma"]["high"])
         for moment in view["runs"][0]["moments"]
@@ -126,7 +130,7 @@ def test_one_scale_for_sigma_or_nothing_would_be_seen_to_shrink():
 
 
 def test_a_map_without_contrast_is_a_map():
-    flat = portrait_view({**seen(), "reward": np.full((5, 4), 0.25)})["reward"]
+    flat = maps_view({**seen(), "reward": np.full((5, 4), 0.25)})["reward"]
     np.testing.assert_array_equal(unpacked(flat), 0.25)
 
 

@@ -5,8 +5,8 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 import rewardfree as rf
-from rewardfree.experiments import paper_planner, paper_strategies
 from rewardfree.presets import LITERAL, PRESETS, PUBLISHED, preset_named
+from rewardfree.studies.paper.specification import paper_planner, paper_strategies
 
 SE, MATERN_15, MATERN_25 = rf.SquaredExponential(0.1), rf.Matern(1.5, 0.1), rf.Matern(2.5, 0.1)
 FOUR = {"Generative", "Online", "Qiu", "GreedyMaxVariance"}

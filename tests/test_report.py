@@ -8,15 +8,21 @@ from matplotlib.image import imread
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from scipy import stats
 
-from rewardfree.report.betas import beta_lines, betas_figure, betas_table
-from rewardfree.report.complexities import complexity_table, eps_exponent
-from rewardfree.report.functions import functions_figure
-from rewardfree.report.gaps import checkpoints, gap_figure, gap_pictures, gap_table, levels, lines
+from rewardfree.report.gaps import checkpoints, gap_figure, gap_pictures, gap_table, levels, lines_of
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import DrawingPool, save_as
-from rewardfree.report.recorded import PLANNED, PLANNED_ALIKE, Recorded, beside_table, recorded
-from rewardfree.report.repeats import by_kernel, draws_of, repeats_figure, verdict
 from rewardfree.report.style import DPI
+from rewardfree.studies.paper.betas import beta_lines, betas_figure, betas_table
+from rewardfree.studies.paper.complexities import complexity_table, eps_exponent
+from rewardfree.studies.paper.functions import functions_figure
+from rewardfree.studies.paper.recorded import (
+    PLANNED,
+    PLANNED_ALIKE,
+    RECORDED,
+    Recorded,
+    table_beside_recorded,
+)
+from rewardfree.studies.paper.repeats import by_kernel, draws_of, repeats_figure, table_of_ranges
 
 RNG = np.random.default_rng(0)
 GAPS = RNG.random((6, 2, 3))  # run, checkpoint, measure
@@ -32,7 +38,7 @@ def rows(strategies=("online", "generative"), runs=6):
 
 
 def test_lines_hold_what_was_stored():
-    line = lines(rows())["paper", "matern"]["online", "mean"]
+    line = lines_of(rows())["paper", "matern"]["online", "mean"]
     assert line.runs == 6
     assert {name: list(values) for name, values in line.cost.items()} == {
         "samples": [10, 40], "episodes": [50, 200], "steps": [80, 320],
@@ -42,7 +48,7 @@ def test_lines_hold_what_was_stored():
 
 
 def test_intervals_are_students():
-    line = lines(rows())["paper", "matern"]["online", "mean"]
+    line = lines_of(rows())["paper", "matern"]["online", "mean"]
     low, high = stats.t.interval(
         0.95, 5, loc=GAPS[:, :, 2].mean(axis=0), scale=stats.sem(GAPS[:, :, 2], axis=0)
     )
@@ -51,18 +57,18 @@ def test_intervals_are_students():
 
 
 def test_one_run_has_no_interval():
-    line = lines(rows(runs=1))["paper", "matern"]["online", "mean"]
+    line = lines_of(rows(runs=1))["paper", "matern"]["online", "mean"]
     assert line.half_width("start").tolist() == line.deviation("start").tolist() == [0.0, 0.0]
 
 
 def test_checkpoints_that_some_runs_lack_are_left_out():
     """As in a sweep that was stopped and goes on with other checkpoints."""
     stored = [row for row in rows() if not (row[3] == 2 and row[5] == 40)]
-    assert lines(stored)["paper", "matern"]["online", "mean"].cost["samples"].tolist() == [10]
+    assert lines_of(stored)["paper", "matern"]["online", "mean"].cost["samples"].tolist() == [10]
 
 
 def test_the_table_shows_means_intervals_and_deviations():
-    text = "\n".join(gap_table(lines(rows())))
+    text = "\n".join(gap_table(lines_of(rows())))
     start = GAPS[:, 0, 0]
     half = stats.t.ppf(0.975, 5) * stats.sem(start)
     wanted = f"online, mean {start.mean():.3f} +- {half:.3f} ({start.std(ddof=1):.3f})"
@@ -72,14 +78,14 @@ def test_the_table_shows_means_intervals_and_deviations():
 
 @pytest.mark.parametrize(("axis", "drawn"), [("samples", 2), ("steps", 2), ("episodes", 1)])
 def test_a_generative_model_has_no_episodes_to_draw(axis, drawn):
-    figure = gap_figure(lines(rows()), "mean", axis)
+    figure = gap_figure(lines_of(rows()), "mean", axis)
     (panel,) = figure.axes
     assert len(panel.lines) == drawn
     np.testing.assert_array_equal(panel.lines[0].get_ydata(), GAPS[:, :, 0].mean(axis=0))
 
 
 def test_every_figure_is_drawn_and_repeats(tmp_path):
-    found = lines(rows())
+    found = lines_of(rows())
     here, beside = (
         DrawingPool(jobs).draw(gap_pictures(found, tmp_path / str(jobs), ["png", "pdf", "svg"]))()
         for jobs in (1, 2)
@@ -91,13 +97,13 @@ def test_every_figure_is_drawn_and_repeats(tmp_path):
 
 def test_an_unknown_form_is_refused(tmp_path):
     with pytest.raises(ValueError, match="form must be one of png, pdf, svg, got 'gif'"):
-        gap_pictures(lines(rows()), tmp_path, ["gif"])
+        gap_pictures(lines_of(rows()), tmp_path, ["gif"])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_puts_values_under_their_own_size():
     stored = [row for row in rows() if not (row[2] == "online" and row[5] == 10)]
-    found = list(gap_table(lines(stored)))
+    found = list(gap_table(lines_of(stored)))
     header = next(line for line in found if "N = " in line)
     column = header.index("N = 40") + len("N = 40")
     online = next(line for line in found if "online" in line)
@@ -106,7 +112,7 @@ def test_a_table_puts_values_under_their_own_size():
 
 
 def test_one_run_is_printed_without_an_interval():
-    text = "\n".join(gap_table(lines(rows(runs=1))))
+    text = "\n".join(gap_table(lines_of(rows(runs=1))))
     assert "+-" not in text.split("\n", 1)[1] and "1 run\n" in text + "\n"
 
 
@@ -131,7 +137,7 @@ def by_label(place):
 @pytest.mark.parametrize("axis", ["samples", "episodes", "steps"])
 @pytest.mark.parametrize(("measure", "place"), [("start", 0), ("mean", 1), ("max", 2)])
 def test_what_needs_no_data_is_horizontal(axis, measure, place):
-    (panel,) = gap_figure(lines(with_levels(rows())), "mean", axis, measure).axes
+    (panel,) = gap_figure(lines_of(with_levels(rows())), "mean", axis, measure).axes
     found = by_label(panel)
     for name, gaps in LEVELS.items():
         assert list(found[label(name)].get_ydata()) == [gaps[place]] * 2
@@ -140,7 +146,7 @@ def test_what_needs_no_data_is_horizontal(axis, measure, place):
 
 
 def test_what_needs_no_data_is_no_checkpoint_and_no_planner(tmp_path):
-    panel = lines(with_levels(rows()))["paper", "matern"]
+    panel = lines_of(with_levels(rows()))["paper", "matern"]
     assert checkpoints(panel) == [10, 40]
     assert {name: line.mean("max").tolist() for name, line in levels(panel).items()} == {
         "myopic": [0.4], "random": [1.7],
@@ -150,7 +156,7 @@ def test_what_needs_no_data_is_no_checkpoint_and_no_planner(tmp_path):
 
 
 def test_the_table_shows_what_needs_no_data_once():
-    found = list(gap_table(lines(with_levels(rows())), "max"))
+    found = list(gap_table(lines_of(with_levels(rows())), "max"))
     for name, gaps in LEVELS.items():
         (own,) = (row for row in found if name in row)
         assert own.split() == ["no", "data,", name, f"{gaps[2]:.3f}", "at", "any", "N"]
@@ -158,11 +164,11 @@ def test_the_table_shows_what_needs_no_data_once():
 
 
 def test_panels_are_called_as_they_are_named():
-    found, names = lines(rows()), {("paper", "matern"): "Rough"}
+    found, names = lines_of(rows()), {("paper", "matern"): "Rough"}
     assert gap_figure(found, "mean").axes[0].get_title() == "paper, matern"
     assert gap_figure(found, "mean", names=names).axes[0].get_title() == "Rough"
     assert [row.split()[0] for row in gap_table(found, names=names) if "N = 10" in row] == ["Rough"]
-    alike = lines(("corridor", "corridor", *row[2:]) for row in rows())
+    alike = lines_of(("corridor", "corridor", *row[2:]) for row in rows())
     assert gap_figure(alike, "mean").axes[0].get_title() == "corridor"
 
 
@@ -175,7 +181,7 @@ def test_each_strategy_may_have_a_planner_of_its_own():
         if (row[2], planner) != ("uniform", "mean")
     ]  # fmt: skip
     planned = {"online": "optimistic", "generative": "mean", "uniform": "mean"}
-    (panel,) = gap_figure(lines(with_levels(iter(stored))), planned).axes
+    (panel,) = gap_figure(lines_of(with_levels(iter(stored))), planned).axes
     found, means = by_label(panel), GAPS[:, :, 0].mean(axis=0)
     np.testing.assert_allclose(found[label("online")].get_ydata(), 10.0 + means, rtol=1e-14)
     np.testing.assert_allclose(found[label("generative")].get_ydata(), means, rtol=1e-14)
@@ -186,7 +192,7 @@ def test_each_strategy_may_have_a_planner_of_its_own():
 
 
 def test_the_authors_gaps_are_those_that_they_recorded():
-    found = recorded()
+    found = RECORDED
     kernels, algorithms = ("se", "matern25", "matern15"), ("generative", "online", "qiu", "greedy")
     assert set(found) == {(kernel, own) for kernel in kernels for own in algorithms}
     assert {tuple(sorted(each)) for each in found.values()} == {(10, 20, 40, 80, 160)}
@@ -210,7 +216,7 @@ def kernel_rows(kernel, strategies, means, seed=0, sizes=(10, 20, 40)):
 
 def test_ours_stand_beside_theirs():
     planners = [(own, planner) for own in ("online", "qiu", "uniform") for planner in ("mean", "optimistic")]
-    text = list(beside_table(lines(kernel_rows("matern15", planners, (1.0, 2.0, 3.0)))))
+    text = list(table_beside_recorded(lines_of(kernel_rows("matern15", planners, (1.0, 2.0, 3.0)))))
     (header,) = (row for row in text if "N = " in row)
     assert re.findall(r"N = (\d+)", header) == ["10", "20", "40", "80", "160"]
     spread = f"({np.std([-0.1, 0.1], ddof=1):.3f})"
@@ -225,7 +231,9 @@ def test_ours_stand_beside_theirs():
 
 
 def test_kernels_that_the_authors_did_not_have_stand_beside_nothing():
-    text = "\n".join(beside_table(lines(kernel_rows("ntk", [("online", "mean")], (1.0, 2.0, 3.0)))))
+    text = "\n".join(
+        table_beside_recorded(lines_of(kernel_rows("ntk", [("online", "mean")], (1.0, 2.0, 3.0))))
+    )
     assert "N = " not in text and "ntk" not in text
 
 
@@ -252,7 +260,7 @@ def beta_panel():
         ("w", "se", strategy, run, planner, n, n, n, gap, gap, 2.0 * gap)
         for (strategy, planner), gap in PAIRS.items() for run in range(2) for n in (4, 8)
     )  # fmt: skip
-    return lines(with_levels(stored, "w", "se"))["w", "se"]
+    return lines_of(with_levels(stored, "w", "se"))["w", "se"]
 
 
 @pytest.mark.parametrize("algorithm", ["qiu", "online", "generative", "greedy"])
@@ -304,7 +312,7 @@ def drawn_rows(strategies=(("generative", "mean"),), sizes=(10, 20, 40), kernel=
 
 def test_draws_range_from_their_lowest_to_their_highest():
     stored = [*drawn_rows(), *drawn_rows(kernel="matern15")]
-    panels = by_kernel(lines(stored))
+    panels = by_kernel(lines_of(stored))
     assert {kernel: len(each) for kernel, each in panels.items()} == {"se": 3, "matern15": 3}
     found = draws_of(panels["se"], PLANNED, "start")
     assert list(found) == ["generative"] and found["generative"].samples.tolist() == [10, 20, 40]
@@ -319,14 +327,14 @@ def test_draws_are_compared_where_all_of_them_are():
     """The second draw has no runs at N = 20, and only the first has uniform data."""
     stored = [row for row in drawn_rows() if (row[0], row[5]) != ("se, draw 1", 20)]
     stored += kernel_rows("se", [("uniform", "mean")], (1.0, 2.0, 3.0))
-    found = draws_of(by_kernel(lines(stored))["se"], PLANNED_ALIKE, "start")
+    found = draws_of(by_kernel(lines_of(stored))["se"], PLANNED_ALIKE, "start")
     assert list(found) == ["generative"] and found["generative"].samples.tolist() == [10, 40]
     np.testing.assert_allclose(found["generative"].means, DRAWN[:, [0, 2]], rtol=1e-14)
 
 
 def test_the_verdict_counts_what_is_inside_below_and_above():
     """The online runs are planned with the bonus, which the authors' were not: nothing to compare."""
-    text = list(verdict(lines(drawn_rows([("generative", "mean"), ("online", "optimistic")]))))
+    text = list(table_of_ranges(lines_of(drawn_rows([("generative", "mean"), ("online", "optimistic")]))))
     (own,) = (row for row in text if label("generative") in row)
     assert own.endswith("1 of 3 inside   (N = 10: 2.181, above 2.000; N = 40: 0.979, below 1.000)")
     assert not any(label("online") in row for row in text)
@@ -337,9 +345,9 @@ def test_the_verdict_counts_what_is_inside_below_and_above():
 
 
 def test_the_verdict_is_silent_where_no_checkpoint_is_shared():
-    text = list(verdict(lines(drawn_rows(sizes=(4, 8, 16)))))
+    text = list(table_of_ranges(lines_of(drawn_rows(sizes=(4, 8, 16)))))
     assert len(text) == 2 and text[1].endswith("so nothing can be said")
-    assert list(verdict(lines(drawn_rows(kernel="ntk")))) == text
+    assert list(table_of_ranges(lines_of(drawn_rows(kernel="ntk")))) == text
 
 
 @pytest.mark.parametrize(
@@ -348,7 +356,7 @@ def test_the_verdict_is_silent_where_no_checkpoint_is_shared():
 )
 def test_repeats_draw_every_draw_and_what_can_be_compared(planned, measure, crosses):
     stored = drawn_rows([("generative", "mean"), ("uniform", "mean")])
-    (place,) = repeats_figure(lines(stored), planned, "Repeats", measure).axes
+    (place,) = repeats_figure(lines_of(stored), planned, "Repeats", measure).axes
     shift = {"start": 0.0, "max": 1.0}[measure]
     draws = [line.get_ydata() for line in place.lines if line.get_label().startswith("_")]
     np.testing.assert_allclose(draws, DRAWN + shift, rtol=1e-14)
@@ -420,8 +428,8 @@ def test_the_reward_is_drawn_as_a_surface():
 FIGURES = {
     "functions": lambda: functions_figure(*a_world(8, 8), "A world"),
     "betas": lambda: betas_figure(beta_panel(), BETAS, "Se"),
-    "repeats": lambda: repeats_figure(lines(drawn_rows()), PLANNED_ALIKE, "Repeats"),
-    "levels": lambda: gap_figure(lines(with_levels(rows())), {"online": "mean"}, names=None),
+    "repeats": lambda: repeats_figure(lines_of(drawn_rows()), PLANNED_ALIKE, "Repeats"),
+    "levels": lambda: gap_figure(lines_of(with_levels(rows())), {"online": "mean"}, names=None),
 }
 
 

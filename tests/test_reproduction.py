@@ -17,31 +17,30 @@ import pytest
 
 import rewardfree as rf
 from rewardfree import cli
-from rewardfree.cli import reproduction
-from rewardfree.cli.engine import Engine
-from rewardfree.experiments import paper_strategies
-from rewardfree.experiments.naming import build
-from rewardfree.experiments.reproduction import Reproduction
 from rewardfree.experiments.store import Store
-from rewardfree.experiments.unit import NO_DATA, Reference, Unit
+from rewardfree.experiments.unit import NO_DATA, InstanceCache, ReferenceUnit, SweepUnit
 from rewardfree.presets import LITERAL, PUBLISHED
+from rewardfree.registry import build
 from rewardfree.report.gaps import gap_pictures
+from rewardfree.report.pictures import DrawingPool
+from rewardfree.studies.paper import study as paper
+from rewardfree.studies.paper.specification import PaperSettings, paper_strategies
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 KERNELS = {"se": rf.SquaredExponential(0.1), "matern25": rf.Matern(2.5, 0.1), "matern15": rf.Matern(1.5, 0.1)}
 EXTRA = {"generative-ties": rf.Generative(ties="random"), "uniform": rf.Uniform()}
 PRESETS = pytest.mark.parametrize("preset", [PUBLISHED, LITERAL], ids=lambda preset: preset.name)
-PAGE = {"report.html", "portraits.npz", "made.json"}
+PAGE = {"report.html", "maps.npz", "made.json"}
 SMALL = ("--quick", "--kernels", "matern15", "--jobs", "1")
 
 
 def runs_of(sweep):
     """The units that explore."""
-    return [unit for unit in sweep.units if isinstance(unit, Unit)]
+    return [unit for unit in sweep.units if isinstance(unit, SweepUnit)]
 
 
 def references_of(sweep):
-    return [unit for unit in sweep.units if isinstance(unit, Reference)]
+    return [unit for unit in sweep.units if isinstance(unit, ReferenceUnit)]
 
 
 def built(kind, table):
@@ -63,7 +62,7 @@ def explored(sweep):
 
 
 def test_figure_1_is_six_strategies_on_three_kernels():
-    sweep = Reproduction(PUBLISHED).figure1()
+    sweep = PaperSettings().figure1()
     pairs = {(f"{kernel}, draw 0", kernel) for kernel in KERNELS}
     strategies = {"generative", "online", "qiu", "greedy", "generative-ties", "uniform"}
     assert {unit.names for unit in runs_of(sweep)} == {(*pair, own) for pair in pairs for own in strategies}
@@ -74,12 +73,12 @@ def test_figure_1_is_six_strategies_on_three_kernels():
 
 @pytest.mark.parametrize("figure", ["figure1", "betas", "repeats"])
 def test_a_sweep_is_called_as_its_figure(figure):
-    assert getattr(Reproduction(PUBLISHED, ("se",)), figure)().name == figure
+    assert getattr(PaperSettings("published", ("se",)), figure)().name == figure
 
 
 @pytest.mark.parametrize(("figure", "runs"), [("figure1", 80), ("betas", 20), ("repeats", 20)])
 def test_runs_checkpoints_and_batches_are_the_papers(figure, runs):
-    units = runs_of(getattr(Reproduction(PUBLISHED, ("matern15",)), figure)())
+    units = runs_of(getattr(PaperSettings("published", ("matern15",)), figure)())
     seeds = {}
     for unit in units:
         assert (unit.budget, unit.checkpoints) == ("samples_per_step", (10, 20, 40, 80, 160))
@@ -90,7 +89,7 @@ def test_runs_checkpoints_and_batches_are_the_papers(figure, runs):
 
 
 def test_every_exploration_is_planned_with_and_without_the_bonus():
-    sweep = Reproduction(PUBLISHED).figure1()
+    sweep = PaperSettings().figure1()
     assert set(explored(sweep).values()) == {1} and len(explored(sweep)) == 3 * 6 * 80
     for unit in runs_of(sweep):
         assert planners_of(unit) == {"optimistic": rf.Optimistic(0.1), "mean": rf.Mean()}
@@ -99,7 +98,7 @@ def test_every_exploration_is_planned_with_and_without_the_bonus():
 @PRESETS
 def test_the_preset_arrives_in_models_and_strategies(preset):
     ridges = {"published": (0.01, 0.5, 0.5), "literal": (1e-4, 0.25, 0.25)}[preset.name]
-    units = runs_of(Reproduction(preset).figure1())
+    units = runs_of(PaperSettings(preset.name).figure1())
     models = {unit.names[1]: built("model", unit.model) for unit in units}
     wanted = [rf.Model(kernel, ridge) for kernel, ridge in zip(KERNELS.values(), ridges, strict=True)]
     assert models == dict(zip(KERNELS, wanted, strict=True))
@@ -112,7 +111,7 @@ def test_the_preset_arrives_in_models_and_strategies(preset):
 @PRESETS
 def test_the_preset_arrives_in_the_worlds(preset):
     """One minimum for all of P leaves one zero in it, one for each z leaves a zero in every row."""
-    tables = {unit.names[1]: unit.world for unit in runs_of(Reproduction(preset, quick=True).figure1())}
+    tables = {unit.names[1]: unit.world for unit in runs_of(PaperSettings(preset.name, quick=True).figure1())}
     for name, table in tables.items():
         instance = built("world", table)
         same = rf.rkhs_world(KERNELS[name], preset=preset, states=20, actions=20)
@@ -125,7 +124,7 @@ def test_the_preset_arrives_in_the_worlds(preset):
 
 def test_the_worlds_are_as_large_as_the_papers_unless_quick():
     for quick, wanted in [(False, {}), (True, {"states": 20, "actions": 20})]:
-        (table,) = {unit.world for unit in Reproduction(PUBLISHED, ("se",), quick=quick).figure1().units}
+        (table,) = {unit.world for unit in PaperSettings("published", ("se",), quick=quick).figure1().units}
         found = json.loads(table)
         assert {key: found[key] for key in ("states", "actions") if key in found} == wanted
     assert rf.rkhs_world.__kwdefaults__["states"] == rf.rkhs_world.__kwdefaults__["actions"] == 100
@@ -136,7 +135,7 @@ def test_a_unit_is_the_learning_curve_of_the_papers_strategy(preset):
     kernel = KERNELS["matern15"]
     instance = rf.rkhs_world(kernel, seed=3, preset=preset, states=20, actions=20)
     world, reward = instance.world, instance.reward
-    units = runs_of(Reproduction(preset, ("matern15",), seed=3, quick=True).figure1())
+    units = runs_of(PaperSettings(preset.name, ("matern15",), seed=3, quick=True).figure1())
     strategies = {**paper_strategies(preset), **EXTRA}
     assert [unit.names[2] for unit in units] == list(strategies)
     for unit in units:
@@ -145,7 +144,7 @@ def test_a_unit_is_the_learning_curve_of_the_papers_strategy(preset):
             {"optimistic": rf.Optimistic(0.1), "mean": rf.Mean()},
             samples_per_step=[4, 8, 16], seeds=range(4),
         )  # fmt: skip
-        records = unit.run()
+        records = unit.run(InstanceCache())
         for name, curve in curves.items():
             own = [record for record in records if record.planner == name]
             assert [record.samples for record in own] == 4 * [4, 8, 16]
@@ -158,7 +157,7 @@ def test_a_unit_is_the_learning_curve_of_the_papers_strategy(preset):
 
 
 def test_beta_is_the_explorers_and_the_planners():
-    sweep = Reproduction(PUBLISHED).betas()
+    sweep = PaperSettings().betas()
     found = {}
     for unit in runs_of(sweep):
         planners = tuple(planners_of(unit).values())
@@ -174,26 +173,26 @@ def test_beta_is_the_explorers_and_the_planners():
 
 def test_every_beta_has_a_name_of_its_own():
     """Records are found by the names of their strategy and planner: these must tell the betas apart."""
-    names = [(unit.names, name) for unit in runs_of(Reproduction(PUBLISHED, ("se",), runs=1).betas())
+    names = [(unit.names, name) for unit in runs_of(PaperSettings("published", ("se",), runs=1).betas())
              for name, _ in unit.planners]  # fmt: skip
     assert len(set(names)) == len(names) == 4 * 4 + 1
 
 
 def test_repeats_are_other_worlds_and_begin_with_figure_1():
-    what = Reproduction(PUBLISHED, ("matern15",), seed=5, draws=2, quick=True)
+    what = PaperSettings("published", ("matern15",), seed=5, draws=2, quick=True)
     tables = list(dict.fromkeys(unit.world for unit in what.repeats().units))
     first, second = (built("world", table) for table in tables)
     assert np.abs(first.world.P - second.world.P).max() > 1e-3
     assert np.abs(first.reward - second.reward).max() > 0.1
     (figure1,) = {unit.world for unit in what.figure1().units}
     assert tables[0] == figure1
-    instance = what.worlds()["matern15"]
+    instance = what.instances()["matern15"]
     assert np.array_equal(instance.world.P, first.world.P)
     assert np.array_equal(instance.reward, first.reward)
 
 
 def test_repeats_have_ten_draws_and_the_four_algorithms():
-    sweep = Reproduction(PUBLISHED).repeats()
+    sweep = PaperSettings().repeats()
     names = {unit.names for unit in runs_of(sweep)}
     strategies = ("generative", "online", "qiu", "greedy", "uniform")
     assert names == {
@@ -205,7 +204,7 @@ def test_repeats_have_ten_draws_and_the_four_algorithms():
 
 
 def test_kernels_seed_runs_and_draws_are_respected():
-    what = Reproduction(LITERAL, ("matern15", "se"), seed=7, runs=11, draws=3, quick=True)
+    what = PaperSettings("literal", ("matern15", "se"), seed=7, runs=11, draws=3, quick=True)
     for sweep, draws in [(what.figure1(), [7]), (what.betas(), [7]), (what.repeats(), [7, 8, 9])]:
         worlds = {unit.names[:2]: json.loads(unit.world) for unit in sweep.units}
         assert list(worlds) == [(f"{k}, draw {seed}", k) for k in ("matern15", "se") for seed in draws]
@@ -214,16 +213,16 @@ def test_kernels_seed_runs_and_draws_are_respected():
             assert build("kernel", table["kernel"]) == KERNELS[kernel]
         of_one = [unit.seeds for unit in runs_of(sweep) if unit.names == runs_of(sweep)[0].names]
         assert of_one == [(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10)]
-    assert what.every_draw == range(7, 10) and list(what.worlds()) == ["matern15", "se"]
+    assert what.every_draw == range(7, 10) and list(what.instances()) == ["matern15", "se"]
 
 
 def test_quick_is_small_unless_told_otherwise():
-    quick = Reproduction(PUBLISHED, ("se",), quick=True)
+    quick = PaperSettings("published", ("se",), quick=True)
     for sweep in (quick.figure1(), quick.betas(), quick.repeats()):
         assert {unit.checkpoints for unit in runs_of(sweep)} == {(4, 8, 16)}
         assert {seed for unit in runs_of(sweep) for seed in unit.seeds} == set(range(4))
     assert len(quick.every_draw) == 3
-    own = Reproduction(PUBLISHED, ("se",), runs=6, draws=5, quick=True)
+    own = PaperSettings("published", ("se",), runs=6, draws=5, quick=True)
     assert len(own.every_draw) == 5 and {unit.seeds for unit in runs_of(own.figure1())} == {
         (0, 1, 2, 3),
         (4, 5),
@@ -245,7 +244,7 @@ def test_quick_is_small_unless_told_otherwise():
 )
 def test_what_cannot_be_reproduced_is_refused(options, said):
     with pytest.raises(ValueError, match=said):
-        Reproduction(PUBLISHED, **options)
+        PaperSettings(**options)
 
 
 # --- the command ---
@@ -304,7 +303,7 @@ def test_figure_1_is_written(figure1):
         for planner in ("mean", "optimistic")
     ]  # fmt: skip
     files = below(out / FOLDER)
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
+    wanted = {"results.sqlite", "results.sqlite.lock", "study.json", "table.txt", *PAGE}
     assert set(files) == wanted | pictures("figure1", "figure1_mean_planning", *gaps)
     check_pictures(files)
     settings = "preset published, draw 0, 20 states and actions, QUICK: too small to mean anything"
@@ -342,14 +341,10 @@ def test_a_second_run_draws_the_same_from_what_is_stored(figure1, capsys, monkey
         assert "all of them are stored already" in text
         return code, text, errors
 
-    def one(found, into, names):
-        return [
-            each
-            for each in gap_pictures(found, into, names=names)
-            if each.path.name == "gap_max_by_steps_mean"
-        ]
+    def one(*of_sweep):
+        return [each for each in gap_pictures(*of_sweep) if each.path.name == "gap_max_by_steps_mean"]
 
-    monkeypatch.setattr(reproduction, "gap_pictures", one)
+    monkeypatch.setattr(paper, "gap_pictures", one)
     again = pictures("figure1", "figure1_mean_planning", "figures/gap_max_by_steps_mean") | {"table.txt"}
     before = {name: (folder / name).read_bytes() for name in again}
     with Store(folder / "results.sqlite", create=False) as store:
@@ -385,7 +380,7 @@ def test_functions_are_drawn_without_a_run(tmp_path, capsys):
 
 
 def test_functions_have_the_papers_numbers(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Engine, "draw", lambda *_: list)
+    monkeypatch.setattr(DrawingPool, "draw", lambda *_: list)
     _, text, _ = reproduce(capsys, "functions", "--quick", "--kernels", "matern15,se", "--out", tmp_path)
     assert re.findall(r"Figure (\d), ([^:]*):", text) == [("4", "Matérn 1.5"), ("2", "Squared exponential")]
 
@@ -394,7 +389,7 @@ def test_betas_are_run_and_drawn(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "betas", *SMALL, "--runs", 1, "--out", tmp_path)
     assert (code, errors) == (0, "")
     files = below(tmp_path / "betas-quick-matern15-runs1")
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
+    wanted = {"results.sqlite", "results.sqlite.lock", "study.json", "table.txt", *PAGE}
     assert set(files) == wanted | pictures("betas_matern15_start", "betas_matern15_max")
     check_pictures(files)
     table = files["table.txt"].read_text().split("\n\n", 1)[1]
@@ -409,7 +404,7 @@ def test_repeats_are_run_and_drawn(tmp_path, capsys):
     code, text, errors = reproduce(capsys, "repeats", *SMALL, *arguments)
     assert (code, errors) == (0, "")
     files = below(tmp_path / "repeats-quick-matern15-seed4-runs1-draws2")
-    wanted = {"results.sqlite", "results.sqlite.lock", "reproduction.json", "table.txt", *PAGE}
+    wanted = {"results.sqlite", "results.sqlite.lock", "study.json", "table.txt", *PAGE}
     drawn = pictures("repeats_mean_planning", "repeats_start", "repeats_max", "draws/draw_4", "draws/draw_5")
     assert set(files) == wanted | drawn
     check_pictures(files)
@@ -521,12 +516,12 @@ def test_an_interrupted_sweep_says_what_is_stored_and_ends_its_workers(tmp_path,
 
 
 def test_results_of_the_defaults_have_the_plain_name():
-    assert Reproduction(PUBLISHED).variant == ""
-    assert Reproduction(LITERAL, ("se",), seed=2, runs=3).variant == "-literal-se-seed2-runs3"
+    assert PaperSettings().variant == ""
+    assert PaperSettings("literal", ("se",), seed=2, runs=3).variant == "-literal-se-seed2-runs3"
 
 
 def test_a_damaged_note_of_what_was_reproduced_is_named(figure1, tmp_path, capsys):
-    for text in ("{", "[]", '{"what": "figure9", "preset": "published", "kernels": ["se"]}'):
-        (tmp_path / "reproduction.json").write_text(text)
+    for text in ("{", "[]", '{"study": "figure9", "kernels": ["se"]}', '{"study": "betas", "x": 1}'):
+        (tmp_path / "study.json").write_text(text)
         code, _, errors = commanded(capsys, "figures", tmp_path)
-        assert code == 2 and "reproduction.json is damaged" in errors
+        assert code == 2 and "study.json is damaged" in errors

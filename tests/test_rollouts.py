@@ -9,9 +9,9 @@ from scipy import stats
 
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.experiments.control import TASKS
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
+from rewardfree.studies.control.specification import TASKS
 
 NAMES = [task.name for task in TASKS]
 

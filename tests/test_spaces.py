@@ -442,7 +442,7 @@ def test_a_known_name_with_values_that_it_refuses_is_refused():
 
 
 def test_a_class_becomes_known_by_its_name():
-    @registered
+    @registered("test")
     @dataclass(frozen=True)
     class OnlyInThisTest:
         a: int

@@ -20,11 +20,11 @@ from pyarrow import parquet
 import rewardfree as rf
 from rewardfree.experiments import running
 from rewardfree.experiments.export import write_csv, write_parquet
-from rewardfree.experiments.runnable import ATTEMPTS
-from rewardfree.experiments.running import run_units
+from rewardfree.experiments.running import Runner
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import NO_DATA, Reference, Unit
+from rewardfree.experiments.unit import NO_DATA, InstanceCache, ReferenceUnit, SweepUnit
+from rewardfree.experiments.workers import ATTEMPTS
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 TOML = """
@@ -81,7 +81,7 @@ beta = 0.1
 
 def runs_of(sweep):
     """The units that explore."""
-    return [unit for unit in sweep.units if isinstance(unit, Unit)]
+    return [unit for unit in sweep.units if isinstance(unit, SweepUnit)]
 
 
 DELTA = {"type": "Model", "kernel": {"type": "Delta"}, "ridge": 1.0}
@@ -120,12 +120,12 @@ def test_every_strategy_on_every_world_with_the_models_meant_for_it(sweep):
 
 def test_every_panel_has_what_needs_no_data(sweep):
     panels = {unit.names[:2] for unit in runs_of(sweep)}
-    references = [unit for unit in sweep.units if isinstance(unit, Reference)]
+    references = [unit for unit in sweep.units if isinstance(unit, ReferenceUnit)]
     assert {unit.names for unit in references} == {(*panel, NO_DATA) for panel in panels}
     instance = rf.worlds.corridor_world(states=10, actions=6)
     world, reward = instance.world, instance.reward
     (own,) = [unit for unit in references if unit.names[0] == "corridor_world"]
-    myopic, random = own.run()
+    myopic, random = own.run(InstanceCache())
     found = rf.describe(world, reward)
     assert (myopic.planner, myopic.start, myopic.max) == ("myopic", found.myopic.start, found.myopic.max)
     assert (random.planner, random.start, random.max) == ("random", found.random.start, found.random.max)
@@ -189,7 +189,7 @@ def test_a_unit_is_a_learning_curve():
         world, rf.Model(kernel, 0.5), rf.Online(0.1), reward, {"mean": rf.Mean()},
         samples_per_step=[3, 6], seeds=[0, 1],
     )["mean"]  # fmt: skip
-    records = [record for record in unit.run() if record.planner == "mean"]
+    records = [record for record in unit.run(InstanceCache()) if record.planner == "mean"]
     assert [(r.seed, r.samples, r.episodes, r.steps) for r in records] == [
         (0, 3, 30, 165), (0, 6, 60, 330), (1, 3, 30, 165), (1, 6, 60, 330),
     ]  # fmt: skip
@@ -220,7 +220,11 @@ def test_a_unit_is_a_learning_curve():
         ({"planners": [{"type": "Mean"}, {"type": "Mean"}]}, "two .* are called 'Mean'"),
         (
             {"planners": [{"type": "Best"}]},
-            "planner must be one of Optimistic, Mean, Pessimistic, or module",
+            "planner must be one of Optimistic, Mean, Pessimistic, .*, or module",
+        ),
+        (
+            {"planners": [{"type": "DynamicsPlanner"}]},
+            r"the planner DynamicsPlanner must be rf\.Optimistic, rf\.Mean or rf\.Pessimistic",
         ),
         ({"planners": [{"name": "x"}]}, 'must be a table with a type, such as {type = "Optimistic"}'),
         ({"strategies": [{"type": "Online"}]}, "strategy Online: .*beta"),
@@ -250,9 +254,11 @@ def test_own_objects_are_imported_when_allowed(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     own = runs_of(Sweep.of(table(strategies=[{"type": "mine:cautious"}]), allow_imports=True))
     same = runs_of(Sweep.of(table(strategies=[{"type": "Qiu", "beta": 0.05}])))
-    assert own[0].run(allow_imports=True) == same[0].run()
+    assert own[0].run(InstanceCache(allow_imports=True)) == same[0].run(InstanceCache())
     with pytest.raises(ValueError, match="'mine:bold' cannot be imported"):
         Sweep.of(table(strategies=[{"type": "mine:bold"}]), allow_imports=True)
+    with pytest.raises(ValueError, match=r"the planner mine:cautious must be rf\.Optimistic, .*, got Qiu"):
+        Sweep.of(table(planners=[{"type": "mine:cautious"}]), allow_imports=True)
 
 
 # --- the store ---
@@ -263,8 +269,8 @@ def test_running_twice_does_nothing_and_jobs_change_nothing(sweep, tmp_path):
     for jobs in (1, 2):
         path = tmp_path / str(jobs) / "results.sqlite"
         with Store(path) as store:
-            assert run_units(sweep.units, store, jobs=jobs) == 18 + 3
-            assert run_units(sweep.units, store, jobs=jobs) == 0
+            assert Runner(jobs=jobs).run(sweep.units, store) == 18 + 3
+            assert Runner(jobs=jobs).run(sweep.units, store) == 0
         found.append(exported(path))
     assert found[0] == found[1]
     assert found[0].count("\n") == 1 + 6 * 5 * 2 * 2 + 3 * 2
@@ -277,12 +283,12 @@ def test_a_folder_shows_the_sweep_that_ran_last(sweep, tmp_path):
     for where in (path, other):
         with Store(where) as store:
             if where == path:
-                run_units(sweep.units, store, jobs=2)
+                Runner(jobs=2).run(sweep.units, store)
                 first = list(store.rows())
-            run_units(changed.units, store, jobs=2)
+            Runner(jobs=2).run(changed.units, store)
     assert exported(path) == exported(other)
     with Store(path) as store:
-        assert run_units(sweep.units, store, jobs=2) == 0  # the old ones are still there
+        assert Runner(jobs=2).run(sweep.units, store) == 0  # the old ones are still there
         assert list(store.rows()) == first
 
 
@@ -293,7 +299,7 @@ def test_a_store_that_was_killed_while_it_was_made_is_made_again(sweep, tmp_path
     base.close()
     assert path.stat().st_size > 0
     with Store(path) as store, Store(path):
-        run_units(sweep.units[:1], store, jobs=1)
+        Runner(jobs=1).run(sweep.units[:1], store)
         assert store.keys() == {sweep.units[0].key}
 
 
@@ -308,16 +314,16 @@ def test_a_second_writer_is_told(sweep, tmp_path):
     path = tmp_path / "results.sqlite"
     told = pytest.raises(ValueError, match="another process is writing to")
     with Store(path) as first, Store(path) as second, first.writing(), told:
-        run_units(sweep.units, second, jobs=1)
+        Runner(jobs=1).run(sweep.units, second)
 
 
 def test_half_a_unit_is_never_stored(sweep, tmp_path):
     unit = runs_of(sweep)[0]
     with Store(tmp_path / "results.sqlite") as store:
         with pytest.raises(ValueError, match=r"not a store|damaged"):
-            store.add(unit, [*unit.run(), replace(unit.run()[0], seed={})])
+            store.add(unit, [*unit.run(InstanceCache()), replace(unit.run(InstanceCache())[0], seed={})])
         assert store.keys() == set() and list(store.rows()) == []
-        store.add(unit, unit.run())
+        store.add(unit, unit.run(InstanceCache()))
         assert store.keys() == {unit.key}
 
 
@@ -335,7 +341,7 @@ def newer(path):
 def cut(path):
     with Store(path) as store:
         for unit in runs_of(Sweep.of(table()))[:6]:
-            store.add(unit, unit.run())
+            store.add(unit, unit.run(InstanceCache()))
         store._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -387,11 +393,11 @@ def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, deaths, survives)
     (tmp_path / "lives").write_text(str(deaths))
     with Store(tmp_path / "results.sqlite") as store:
         if survives:
-            assert run_units(units, store, jobs=1, allow_imports=True) == len(units)
+            assert Runner(jobs=1, allow_imports=True).run(units, store) == len(units)
             assert store.keys() == {unit.key for unit in units}
         else:
             with pytest.raises(OSError, match="a worker died 3 times"):
-                run_units(units, store, jobs=1, allow_imports=True)
+                Runner(jobs=1, allow_imports=True).run(units, store)
 
 
 COMPANY = """
@@ -431,11 +437,11 @@ def test_an_innocent_unit_survives_a_deadly_one_beside_it(tmp_path, monkeypatch)
     died = r"a worker died 3 times on world corridor_world, model Model, strategy deadly: "
     with Store(tmp_path / "results.sqlite") as store:
         with pytest.raises(ChildProcessError, match=died):
-            run_units(units, store, jobs=2, allow_imports=True)
+            Runner(jobs=2, allow_imports=True).run(units, store)
         harmless = [unit for unit in units if unit.names[2] != "deadly"]
         assert store.keys() == {unit.key for unit in harmless}
         assert (tmp_path / "deaths").read_text() == "x" * ATTEMPTS
-        assert run_units(harmless, store, jobs=1, allow_imports=True) == 0
+        assert Runner(jobs=1, allow_imports=True).run(harmless, store) == 0
 
 
 def command(*arguments, **options):
@@ -449,7 +455,7 @@ def command(*arguments, **options):
 def test_twenty_kills_change_nothing(sweep, tmp_path):
     """kill -9 at random moments, again and again: the end is the same, byte for byte."""
     with Store(tmp_path / "whole" / "results.sqlite") as store:
-        run_units(sweep.units, store, jobs=2)
+        Runner(jobs=2).run(sweep.units, store)
     expected, moments = exported(tmp_path / "whole" / "results.sqlite"), random.Random(0)
     kills, folder = 0, 0
     while kills < 20:
@@ -515,7 +521,7 @@ def test_a_full_disk_is_named_and_loses_nothing(sweep, tmp_path):
 
 def test_export_writes_csv_and_nothing_else(sweep, tmp_path):
     with Store(tmp_path / "results.sqlite") as store:
-        run_units(runs_of(sweep)[:3], store, jobs=1)
+        Runner(jobs=1).run(runs_of(sweep)[:3], store)
     done = subprocess.run([COMMAND, "export", tmp_path], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert lines[0] == "world,model,strategy,seed,planner,samples,episodes,steps,start,mean,max"
@@ -533,7 +539,7 @@ def test_export_has_two_forms_of_one_table(sweep, tmp_path):
     with Store(tmp_path / "results.sqlite") as store:
         store.want(unit.key for unit in panel)
         for unit in panel:
-            store.add(unit, unit.run())
+            store.add(unit, unit.run(InstanceCache()))
     plain, named = asked("export", tmp_path), asked("export", tmp_path, "--csv")
     assert (named.returncode, named.stdout, named.stderr) == (0, plain.stdout, "")
     done = asked("export", tmp_path, "--parquet", "--output", tmp_path / "gaps.parquet")
@@ -561,7 +567,7 @@ def test_export_has_two_forms_of_one_table(sweep, tmp_path):
 def test_an_export_that_cannot_be_is_refused(sweep, tmp_path, monkeypatch, options, said):
     with Store(tmp_path / "results.sqlite") as store:
         store.want([sweep.units[0].key])
-        store.add(sweep.units[0], sweep.units[0].run())
+        store.add(sweep.units[0], sweep.units[0].run(InstanceCache()))
     before = sorted(tmp_path.iterdir())
     monkeypatch.chdir(tmp_path)
     done = asked("export", tmp_path, *options)
@@ -595,6 +601,6 @@ def test_export_of_nothing_says_so(tmp_path):
 
 
 def test_units_are_frozen(sweep):
-    assert isinstance(runs_of(sweep)[0], Unit)
+    assert isinstance(runs_of(sweep)[0], SweepUnit)
     with pytest.raises(AttributeError):
         sweep.units[0].device = "cuda"

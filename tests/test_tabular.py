@@ -17,12 +17,12 @@ from reference_runs import small_world
 from rewardfree.baselines.rf_ucrl import Sizes, express_width, ucrl_width
 from rewardfree.baselines.ucbvi import ReachingLearner
 from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.experiments.coverage import errors_of_run
-from rewardfree.experiments.portrait import looked_at
+from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import Unit
+from rewardfree.experiments.unit import InstanceCache, SweepUnit
 from rewardfree.posterior import Counts, Lattice, Posteriors
 from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.studies.coverage.errors import errors_of_run
 
 DELTA = 0.1
 COLUMNS = ("h", "state", "action", "next_state")
@@ -474,8 +474,8 @@ planners = [{{type = "Mean"}}, {{type = "Optimistic", beta = 0.1}}]
 def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
     """Also where a run stops before a checkpoint: it keeps what it had."""
     (tmp_path / "small.toml").write_text(TOML.format(type=kind, options=options))
-    units = [unit for unit in Sweep.load(tmp_path / "small.toml").units if isinstance(unit, Unit)]
-    records = [record for unit in units for record in unit.run()]
+    units = [unit for unit in Sweep.load(tmp_path / "small.toml").units if isinstance(unit, SweepUnit)]
+    records = [record for unit in units for record in unit.run(InstanceCache())]
     instance = rf.worlds.sharpened_world(states=4, actions=3, horizon=3, coarse=4, start=0)
     w, reward = instance.world, instance.reward
     values = dict(re.findall(r"(\w+) = ([\d.e-]+)", options))
@@ -499,7 +499,7 @@ def test_sweeps_are_explore_plan_and_gap(kind, options, tmp_path):
         assert {(r.samples, r.episodes, r.steps) for r in records} == {
             (n, n + 144, 3 * (n + 144)) for n in (30, 60, 150)
         }
-    assert looked_at(units[0])["sigma"].shape == (3, 3, 4, 3)
+    assert maps_of(units[0], InstanceCache())["sigma"].shape == (3, 3, 4, 3)
 
 
 # --- numbers of the theory ---

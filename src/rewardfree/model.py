@@ -31,7 +31,7 @@ from rewardfree.registry import registered
 P = TypeVar("P")
 
 
-@registered
+@registered("model")
 @dataclass(frozen=True)
 class Model:
     """The estimate of [PV](z): kernel ridge regression of V(s') on z = (s,a).

@@ -1,23 +1,42 @@
-"""Frozen values as tables of text and numbers, for files: nothing in them is ever run."""
+"""The names of kernels, worlds, strategies, planners: one table for files, sweeps and the command line."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-T = TypeVar("T")
+Maker = TypeVar("Maker", bound=Callable[..., Any])
 
-_KNOWN: dict[str, type] = {}
+#: What makes objects of a kind, by its name in Python.
+_MAKERS: dict[str, dict[str, Callable[..., Any]]] = {}
+#: The same by the short names that are typed on the command line, for those that have one.
+_TYPED: dict[str, dict[str, Callable[..., Any]]] = {}
+#: Frozen dataclasses, whose values can be written to files.
+_CLASSES: dict[str, type] = {}
 
 
-def registered(cls: type[T]) -> type[T]:
-    """Lets values of a frozen dataclass be written to files and read again by its name."""
-    _KNOWN[cls.__name__] = cls
-    return cls
+def registered(kind: str, typed: str = "") -> Callable[[Maker], Maker]:
+    """Give a class or a function its name: in files and sweeps its own, on the command line `typed`."""
+
+    def register(maker: Maker) -> Maker:
+        _MAKERS.setdefault(kind, {})[maker.__name__] = maker
+        if typed:
+            _TYPED.setdefault(kind, {})[typed] = maker
+        if isinstance(maker, type):
+            _CLASSES[maker.__name__] = maker
+        return maker
+
+    return register
+
+
+# Files
 
 
 def to_table(value: Any) -> Any:
@@ -29,10 +48,10 @@ def to_table(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [to_table(each) for each in value]
+        return [to_table(entry) for entry in value]
     if isinstance(value, Mapping):
-        return {"table": {str(name): to_table(each) for name, each in value.items()}}
-    if is_dataclass(value) and _KNOWN.get(type(value).__name__) is type(value):
+        return {"table": {str(name): to_table(entry) for name, entry in value.items()}}
+    if is_dataclass(value) and _CLASSES.get(type(value).__name__) is type(value):
         return {"type": type(value).__name__} | {
             field.name: to_table(getattr(value, field.name)) for field in fields(value) if field.init
         }
@@ -40,20 +59,108 @@ def to_table(value: Any) -> Any:
 
 
 def from_table(table: Any) -> Any:
-    """What a table describes; a name that is not known is refused, and nothing in it is executed."""
+    """What a table of a file describes; an unknown name is refused, and nothing in it is executed."""
     if isinstance(table, list):
-        return tuple(from_table(each) for each in table)
+        return tuple(from_table(entry) for entry in table)
     if not isinstance(table, Mapping):
         return table
     if "number" in table:
         return float(table["number"])
     if "table" in table:
-        return {name: from_table(each) for name, each in table["table"].items()}
+        return {name: from_table(entry) for name, entry in table["table"].items()}
     name = table.get("type")
-    if name not in _KNOWN:
+    if name not in _CLASSES:
         raise ValueError(f"there is no {name!r} here: the file is from a newer version, or is damaged")
-    options = {field: from_table(each) for field, each in table.items() if field != "type"}
+    options = {field: from_table(entry) for field, entry in table.items() if field != "type"}
     try:
-        return _KNOWN[name](**options)
+        return _CLASSES[name](**options)
     except TypeError as error:
         raise ValueError(f"{name} cannot be made: {error}") from error
+
+
+# Sweeps
+
+
+def canonical(table: Any) -> str:
+    """A table as text that is the same for equal tables."""
+    try:
+        return json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"a table may hold numbers, text, lists and tables, got {table!r}") from error
+
+
+def check(kind: str, table: Any, allow_imports: bool = False) -> None:
+    """Refuse a table that cannot be built, without building it: a world may take its time."""
+    maker, options = _read(kind, table, allow_imports)
+    try:
+        inspect.signature(maker).bind(**options)
+    except TypeError as error:
+        raise ValueError(f"{kind} {table['type']}: {error}") from error
+
+
+def build(kind: str, table: Any, allow_imports: bool = False) -> Any:
+    """The object that a table such as {type = "Matern", nu = 1.5} describes.
+
+    Tables within it are of the kind that their entry is called, or kernels.
+    """
+    maker, options = _read(kind, table, allow_imports)
+    try:
+        return maker(**options)
+    except TypeError as error:
+        raise ValueError(f"{kind} {table['type']}: {error}") from error
+
+
+def maker_named(kind: str, name: str, allow_imports: bool = False) -> Callable[..., Any]:
+    """What makes objects of a kind, by its name in Python; or, where that is allowed, as module:object."""
+    makers = _MAKERS[kind]
+    if name in makers:
+        return makers[name]
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise ValueError(f"{kind} must be one of {', '.join(makers)}, or module:object, got {name!r}")
+    if not allow_imports:
+        raise ValueError(
+            f"{kind} {name!r} would import and run code of its own: say --allow-imports if you trust it"
+        )
+    try:
+        maker: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{kind} {name!r} cannot be imported: {error}") from error
+    return maker
+
+
+def _read(kind: str, table: Any, allow_imports: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The maker that a table names, and the options that it gives it."""
+    if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
+        example = f'{{type = "{next(iter(_MAKERS[kind]))}"}}'
+        raise ValueError(f"a {kind} must be a table with a type, such as {example}, got {table!r}")
+    options = {
+        name: build(name if name in _MAKERS else "kernel", entry, allow_imports)
+        if isinstance(entry, Mapping)
+        else _frozen(entry)
+        for name, entry in table.items()
+        if name != "type"
+    }
+    return maker_named(kind, table["type"], allow_imports), options
+
+
+def _frozen(entry: Any) -> Any:
+    """Lists become tuples: kernels are frozen values."""
+    return tuple(map(_frozen, entry)) if isinstance(entry, list) else entry
+
+
+# The command line
+
+
+def typed_names(kind: str) -> list[str]:
+    """The short names of a kind."""
+    return list(_TYPED[kind])
+
+
+def named(kind: str, typed: str, **options: Any) -> Any:
+    """The object of a short name, made with those of the options that it has."""
+    makers = _TYPED[kind]
+    if typed not in makers:
+        raise ValueError(f"{kind} must be one of {', '.join(makers)}, got {typed!r}")
+    known = inspect.signature(makers[typed]).parameters
+    return makers[typed](**{name: value for name, value in options.items() if name in known})

@@ -20,7 +20,7 @@ from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.grid import Grid
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class Jin(CountingStrategy):
     """Jin et al. 2020: learn to reach every state at every step, then mix all policies met on the way.

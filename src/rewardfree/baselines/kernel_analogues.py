@@ -53,7 +53,7 @@ class KernelErrorBound(ValueStrategy):
         """What the bound is clipped to, `to_go` steps before the end."""
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class KernelRFUCRL(KernelErrorBound):
     """RF-UCRL (Kaufmann et al. 2021) by a kernel: E_h = clip(beta sigma_h + mean_h[max E_{h+1}], 0, H-1-h).
@@ -74,7 +74,7 @@ class KernelRFUCRL(KernelErrorBound):
         return float(to_go - 1)
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class KernelRFExpress(KernelErrorBound):
     """RF-Express (Menard et al. 2021) by a kernel: W_h = clip(beta^2 sigma_h^2 + (1+1/H) mean_h[max W_{h+1}],
@@ -93,7 +93,7 @@ class KernelRFExpress(KernelErrorBound):
         return float(horizon)
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class MeanEmbedding(OptimisticStrategy):
     """One regression of all steps on plain ridge, as the conditional mean embedding of Chowdhury and Oliveira

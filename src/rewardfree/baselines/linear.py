@@ -23,7 +23,7 @@ from rewardfree.worlds.grid import Grid
 from rewardfree.worlds.world import World
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class LinearRewardFree(OptimisticStrategy):
     """As `Qiu` with the kernel phi(z)^T phi(z'), computed with d x d matrices.

@@ -17,7 +17,7 @@ from rewardfree.strategies.qiu import OptimisticStrategy
 from rewardfree.ties import Ties
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class Partitioned(OptimisticStrategy):
     """As `Qiu`, but every design keeps a partition: a cell of side rho and N samples splits while

@@ -139,7 +139,7 @@ def _best(bound: Array, sizes: Sizes) -> Array:
     return bound.reshape(len(bound), sizes.S, sizes.A).max(axis=2)
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class RFUCRL(ErrorBoundStrategy):
     """Kaufmann et al. 2021: E_h = min(H-h, (H-h) sqrt(2 b(n)/n) + P^ max_a E_{h+1}), greedy in E.
@@ -160,7 +160,7 @@ class RFUCRL(ErrorBoundStrategy):
         return first
 
 
-@registered
+@registered("strategy")
 @dataclass(frozen=True)
 class RFExpress(ErrorBoundStrategy):
     """Menard et al. 2021: W_h = min(H, 15 H^2 b(n)/n + (1+1/H) P^ max_a W_{h+1}), greedy in W.

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 import rewardfree as rf
-from rewardfree.cli.commands import paper, sweeps, systems
-from rewardfree.cli.engine import Remembering
+from rewardfree.cli.commands import paper, sweeps, systems, theory
+from rewardfree.cli.session import CommandGroup
 
 app = typer.Typer(
     name="rewardfree",
-    cls=Remembering,
+    cls=CommandGroup,
     help="Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -38,10 +38,10 @@ def options(
 
 # In the order in which --help shows them.
 app.command()(paper.demo)
-app.command("query-plan")(paper.query_plan)
+app.command("query-plan")(theory.query_plan)
 app.command()(paper.reproduce)
-app.command()(paper.theory)
-app.command()(paper.coverage)
+app.command()(theory.theory)
+app.command()(theory.coverage)
 app.command()(systems.explore)
 app.command()(systems.plan)
 app.command()(systems.evaluate)

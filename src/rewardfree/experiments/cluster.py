@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Any, Generic
+from typing import Any
 from urllib.parse import urlsplit
 
 import rewardfree as rf
-from rewardfree.experiments.memory import keep_freed_memory
-from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
+from rewardfree.experiments.unit import Unit
+from rewardfree.experiments.workers import ATTEMPTS, errors_of, given_up, keep_freed_memory, run_in_worker
 from rewardfree.interruption import interrupted_later
 
 #: Seconds that a scheduler has to answer, and that a sweep waits for workers while there are none.
@@ -31,10 +31,10 @@ def check_address(address: str) -> None:
     """Refuse what is no address of a scheduler, and say what one looks like."""
     try:
         parts = urlsplit(address)
-        whole = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
+        complete = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
     except ValueError:  # a port that is none
-        whole = False
-    if not whole:
+        complete = False
+    if not complete:
         raise ValueError(
             f"a cluster is a Dask scheduler's address, such as tcp://192.168.1.10:8786, got {address!r}: "
             "`dask scheduler` says its own when it starts"
@@ -42,42 +42,42 @@ def check_address(address: str) -> None:
 
 
 def finished_units(
-    waiting: Sequence[Run], address: str, allow_imports: bool = False
-) -> Iterator[tuple[Run, list[Any]]]:
-    """Units with their results, in whichever order they end; those of a worker that is lost go to another.
+    units: Sequence[Unit], address: str, allow_imports: bool = False
+) -> Iterator[tuple[Unit, list[Any]]]:
+    """Units with their records, in whichever order they end; those of a worker that is lost go to another.
 
     Dask gives a unit up when workers died on it too often, and with it what was only waiting behind it: so
     each of these is tried again with nobody beside it.
     """
-    if not waiting:  # then nobody need be there
+    if not units:  # then nobody need be there
         return
-    left, killers = deque(waiting), list[tuple[Run, int]]()
+    waiting, deadly = deque(units), list[tuple[Unit, int]]()
     with _connected(address) as client:
-        while left and len(killers) < ATTEMPTS:
-            suspects = yield from _together(client, left, allow_imports)
-            while suspects and len(killers) < ATTEMPTS:
+        while waiting and len(deadly) < ATTEMPTS:
+            suspects = yield from _together(client, waiting, allow_imports)
+            while suspects and len(deadly) < ATTEMPTS:
                 unit, _ = suspects.pop()
-                killers += yield from _together(client, deque([unit]), allow_imports)
-    if killers:  # last, so that the others are not lost with them
-        raise given_up([unit for unit, _ in killers], max(deaths for _, deaths in killers))
+                deadly += yield from _together(client, deque([unit]), allow_imports)
+    if deadly:  # last, so that the others are not lost with them
+        raise given_up([unit for unit, _ in deadly], max(deaths for _, deaths in deadly))
 
 
 def _together(
-    client: Any, left: deque[Run], allow_imports: bool
-) -> Generator[tuple[Run, list[Any]], None, list[tuple[Run, int]]]:
-    """Units of `left` with their results; returns those that Dask gave up, and after how many deaths.
+    client: Any, waiting: deque[Unit], allow_imports: bool
+) -> Generator[tuple[Unit, list[Any]], None, list[tuple[Unit, int]]]:
+    """The waiting units with their records; returns those that Dask gave up, and after how many deaths.
 
     A few of these are enough to stop: should every unit kill its worker, not all of them are tried.
     """
     from distributed import KilledWorker
 
-    flight, killed, looked = _Flight[Run](client, allow_imports), list[tuple[Run, int]](), -math.inf
-    while len(flight) or (left and len(killed) < ATTEMPTS):
+    sent, killed, looked = _SentUnits(client, allow_imports), list[tuple[Unit, int]](), -math.inf
+    while len(sent) or (waiting and len(killed) < ATTEMPTS):
         if time.monotonic() - looked > LOOK:
             room, looked = PER_THREAD * _threads(client), time.monotonic()
-        while left and len(killed) < ATTEMPTS and len(flight) < room:
-            flight.send(left.popleft())
-        for unit, status, outcome in flight.landed():
+        while waiting and len(killed) < ATTEMPTS and len(sent) < room:
+            sent.add(waiting.popleft())
+        for unit, status, outcome in sent.next_ended():
             try:
                 records = _records(unit, status, outcome)
             except KilledWorker as error:
@@ -87,7 +87,7 @@ def _together(
     return killed
 
 
-class _Flight(Generic[Run]):
+class _SentUnits:
     """Units on their way to the workers and back.
 
     Dask's futures have destructors, in which an interruption would be lost: it waits until they have run.
@@ -97,19 +97,19 @@ class _Flight(Generic[Run]):
         from distributed import as_completed
 
         self._client, self._allow_imports = client, allow_imports
-        self._units: dict[Any, Run] = {}
+        self._units: dict[Any, Unit] = {}
         self._ended = as_completed(loop=client.loop, with_results=True, raise_errors=False)
 
     def __len__(self) -> int:
         return len(self._units)
 
-    def send(self, unit: Run) -> None:
+    def add(self, unit: Unit) -> None:
         with interrupted_later():
             future = self._client.submit(_run, unit, self._allow_imports, rf.__version__, pure=False)
             self._units[future] = unit
             self._ended.add(future)
 
-    def landed(self) -> list[tuple[Run, str, Any]]:
+    def next_ended(self) -> list[tuple[Unit, str, Any]]:
         """The next unit that ends, Dask's word for how, and what became of it; none if that takes long."""
         try:
             future, outcome = self._client.sync(self._next)
@@ -124,16 +124,16 @@ class _Flight(Generic[Run]):
         return await asyncio.wait_for(anext(self._ended), LOOK)
 
 
-def _run(unit: Runnable, allow_imports: bool, version: str) -> list[Any]:
-    """What a worker does, which may have come after the others were asked for their version."""
+def _run(unit: Unit, allow_imports: bool, version: str) -> list[Any]:
+    """What a worker does. It may have come after the others were asked for their version."""
     from distributed import get_worker
 
     _check_versions({f"worker {get_worker().address}": rf.__version__}, version)
     keep_freed_memory()
-    return unit.run(allow_imports)
+    return run_in_worker(unit, allow_imports)
 
 
-def _records(unit: Runnable, status: str, outcome: Any) -> list[Any]:
+def _records(unit: Unit, status: str, outcome: Any) -> list[Any]:
     """What a worker returned, or raised."""
     if status == "error":
         with errors_of(unit):
@@ -178,14 +178,14 @@ async def _hello(address: str) -> None:
     """Raise OSError unless a scheduler answers; Dask's client would wait for ever where nobody speaks."""
     from distributed import Security, rpc
 
-    own = Security().get_connection_args("client")
-    async with rpc(address, timeout=CONNECT, connection_args=own) as there:
+    security = Security().get_connection_args("client")
+    async with rpc(address, timeout=CONNECT, connection_args=security) as process:
         try:
-            about = await asyncio.wait_for(there.identity(), CONNECT)
+            identity = await asyncio.wait_for(process.identity(), CONNECT)
         except TimeoutError:
             raise OSError(f"nothing came in {CONNECT:g} s") from None
-    if about["type"] != "Scheduler":
-        raise OSError(f"a {about['type'].lower()} does")
+    if identity["type"] != "Scheduler":
+        raise OSError(f"a {identity['type'].lower()} does")
 
 
 @contextmanager
@@ -215,13 +215,13 @@ def _versions(client: Any) -> dict[str, str]:
 
     workers = client.run(version, on_error="ignore")  # one that is just leaving
     return {"the scheduler": client.run_on_scheduler(version)} | {
-        f"worker {address}": found for address, found in workers.items()
+        f"worker {address}": theirs for address, theirs in workers.items()
     }
 
 
-def _check_versions(found: Mapping[str, str], wanted: str) -> None:
+def _check_versions(versions: Mapping[str, str], wanted: str) -> None:
     """Refuse another rewardfree: its results must not be mixed with those of this one."""
-    others = [f"{who} has {version}" for who, version in found.items() if version != wanted]
+    others = [f"{who} has {version}" for who, version in versions.items() if version != wanted]
     if others:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         raise ValueError(

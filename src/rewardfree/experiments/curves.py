@@ -24,7 +24,7 @@ from rewardfree.worlds.finite import FiniteWorld
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class LearningCurve:
     """Gaps of b runs at n checkpoints, and what runs had cost by then.
 
     A run that its own rule ended before a checkpoint has used less than others.
@@ -54,7 +54,7 @@ def learning_curves(
     dtype: Any = None,
     batch: int | None = None,
     progress: bool | None = None,
-) -> dict[str, Curve]:
+) -> dict[str, LearningCurve]:
     """The gap of every planner at each checkpoint of every run, evaluated exactly.
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
@@ -69,8 +69,8 @@ def learning_curves(
         )
     check_kind(planners, Mapping, "planners", 'named planners such as {"mean": rf.Mean()}')
     given = {"samples_per_step": samples_per_step, "transitions": transitions}
-    sizes = {unit: None if each is None else _checkpoints(unit, each) for unit, each in given.items()}
-    budget = Budget.of(model, tuple(sizes), **{unit: each and each[-1] for unit, each in sizes.items()})
+    sizes = {unit: None if wanted is None else _checkpoints(unit, wanted) for unit, wanted in given.items()}
+    budget = Budget.of(model, tuple(sizes), **{unit: n and n[-1] for unit, n in sizes.items()})
     checkpoints = sizes[budget.unit] or []
     strategy = strategy.within(budget, world)
     prologue = strategy.prologue(world.grid, world.horizon)
@@ -82,61 +82,70 @@ def learning_curves(
     if not seeds:
         raise ValueError("seeds must name at least one run, got none")
     tables = {
-        name: reward_tables([reward], world.grid, world.horizon, each) for name, each in planners.items()
+        name: reward_tables([reward], world.grid, world.horizon, planner)
+        for name, planner in planners.items()
     }
     optimal = optimal_value(world, reward)[0]
-    batches = in_batches(seeds, batch, world, model, strategy, at[-1], device)
+    parts = in_batches(seeds, batch, world, model, strategy, at[-1], device)
     placement = Placement(device, dtype)
-    arenas = (RunBatch(world, model, strategy, some, at[-1], placement=placement) for some in batches)
-    found: dict[str, list[Any]] = {name: [] for name in planners}
+    batches = (RunBatch(world, model, strategy, part, at[-1], placement=placement) for part in parts)
+    values: dict[str, list[Any]] = {name: [] for name in planners}
     rounds, played_rounds = np.array(at), []
     with one_blas_thread():
-        for arena in played(arenas, len(batches), progress):
-            played_rounds.append(np.minimum(rounds, arena.lasted[:, None]))
-            law = arena.estimate.exact(world.P)
-            earlier = known_at(arena, checkpoints, at)
+        for runs in played(batches, len(parts), progress):
+            played_rounds.append(np.minimum(rounds, runs.lasted[:, None]))
+            law = runs.estimate.exact(world.P)
+            estimates = estimates_at(runs, checkpoints, at)
             for name, planner in planners.items():
-                values = [
-                    _first_values(known, law, tables[name], planner, n, arena.seeds) for known, n in earlier
+                first = [
+                    _first_values(estimate, law, tables[name], planner, n, runs.seeds)
+                    for estimate, n in estimates
                 ]
-                found[name].append(np.concatenate(values, axis=1))
-    whole, used = strategy.round(world.horizon), np.concatenate(played_rounds)
-    episodes, steps = 0 if strategy.generative else whole.episodes, len(whole)
+                values[name].append(np.concatenate(first, axis=1))
+    one_round, used = strategy.round(world.horizon), np.concatenate(played_rounds)
+    episodes, steps = 0 if strategy.generative else one_round.episodes, len(one_round)
     cost = np.array(checkpoints), rounds * episodes, rounds * steps
     curves = {}
-    for name, values in found.items():
-        gaps = gap_of_values(world, optimal, np.concatenate(values))
-        curves[name] = Curve(*cost, gaps.start, gaps.mean, gaps.max, used * episodes, used * steps)
+    for name, parts_of_values in values.items():
+        gaps = gap_of_values(world, optimal, np.concatenate(parts_of_values))
+        curves[name] = LearningCurve(*cost, gaps.start, gaps.mean, gaps.max, used * episodes, used * steps)
     return curves
 
 
 def _checkpoints(unit: str, sizes: Any) -> list[int]:
     """When to plan, in order."""
     try:
-        found = sorted({count(n, unit) for n in sizes})
+        checkpoints = sorted({count(n, unit) for n in sizes})
     except TypeError:
-        found = []
-    if not found:
+        checkpoints = []
+    if not checkpoints:
         raise ValueError(f"{unit} must be a list of checkpoints, such as [10, 20, 40], got {sizes!r}")
-    return found
+    return checkpoints
 
 
-def known_at(
-    arena: RunBatch, checkpoints: Sequence[int], rounds: Sequence[int]
+def estimates_at(
+    runs: RunBatch, checkpoints: Sequence[int], rounds: Sequence[int]
 ) -> list[tuple[FiniteEstimate, int]]:
-    """What was known at the checkpoints, after so many rounds, and how many of them are side by side."""
-    last = arena.settled()
+    """The estimates at the checkpoints, which come after these rounds, and how many stand side by side."""
+    last = runs.settled()
     if isinstance(last.posteriors, Lattice):
         return [(last.as_of(checkpoints), len(checkpoints))]
-    return [(arena.after(n), 1) for n in rounds]  # others do not hold what they were before
+    return [(runs.after(n), 1) for n in rounds]  # others do not hold what they were before
+
+
+def plans_at(
+    estimate: FiniteEstimate, table: Any, planner: ValuePlanner, sizes: int, seeds: Sequence[int]
+) -> tuple[Any, Any]:
+    """Actions and values (b,n,h,s) of the plans that an estimate gives at each of its n sizes."""
+    # The planner's columns are the sizes here: each has a posterior of its own, all have the same reward.
+    rewards = np.broadcast_to(table, (sizes, *table.shape[1:]))
+    ties = tie_breaks(planner, seeds, estimate.horizon, estimate.grid.shape[0])
+    return backward(lambda h: estimate, rewards, planner, estimate.horizon, ties)
 
 
 def _first_values(
-    ready: FiniteEstimate, law: Any, table: Any, planner: ValuePlanner, sizes: int, seeds: Sequence[int]
+    estimate: FiniteEstimate, law: Any, table: Any, planner: ValuePlanner, sizes: int, seeds: Sequence[int]
 ) -> Any:
-    """V^pi at the first step for the plans that these regressions give at each of their sizes, (b,n,s)."""
-    # The planner's columns are the sizes here: each has a posterior of its own, all have the same reward.
-    every = np.broadcast_to(table, (sizes, *table.shape[1:]))
-    ties = tie_breaks(planner, seeds, ready.horizon, ready.grid.shape[0])
-    actions, _ = backward(lambda h: ready, every, planner, ready.horizon, ties)
-    return to_numpy(values_of_actions(law, ready.exact(table[0]), actions))[:, :, 0]
+    """V^pi at the first step for the plans at each size, (b,n,s)."""
+    actions, _ = plans_at(estimate, table, planner, sizes, seeds)
+    return to_numpy(values_of_actions(law, estimate.exact(table[0]), actions))[:, :, 0]

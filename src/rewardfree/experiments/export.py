@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
-from rewardfree.experiments.instances import MEASURES
-from rewardfree.experiments.store import COLUMNS, Store
-from rewardfree.files import written_whole
+from rewardfree.experiments.store import COLUMNS, SECONDS, Store
 
 HEADER = ("world", "model", "strategy", *COLUMNS)
 
 
 def write_csv(store: Store, file: TextIO) -> int:
     """All records with a header; numbers to the last digit. How many there were."""
+    header, rows = _table(store)
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(HEADER)
+    writer.writerow(header)
     written = 0
-    for row in store.rows():
+    for row in rows:
         writer.writerow(row)
         written += 1
     return written
@@ -36,18 +34,21 @@ def write_parquet(store: Store, path: Path) -> int:
         raise ValueError(
             "Parquet needs pyarrow, which is not installed: pip install 'rewardfree[parquet]', or use --csv"
         ) from error
-    rows = list(store.rows())
-    columns = zip(*rows, strict=True) if rows else ([] for _ in HEADER)
-    parquet.write_table(pyarrow.table(dict(zip(HEADER, map(list, columns), strict=True))), path)
+    header, rows = _table(store)
+    rows = list(rows)
+    columns = zip(*rows, strict=True) if rows else ([] for _ in header)
+    parquet.write_table(pyarrow.table(dict(zip(header, map(list, columns), strict=True))), path)
     return len(rows)
 
 
-def write_records(path: Path, records: Iterable[dict[str, Any]], columns: Sequence[str]) -> None:
-    """A CSV file of records with a gap for each reward: their means, and those for the worst reward."""
-    gaps = [f"{measure}_{of}" for measure in MEASURES for of in ("mean_reward", "worst_reward")]
-    with written_whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*columns, *gaps])
-        for record in records:
-            values = [f"{of(record[measure]):.6g}" for measure in MEASURES for of in (np.mean, np.max)]
-            writer.writerow([*(record[name] for name in columns), *values])
+def _table(store: Store) -> tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]:
+    """Gap records as they are; records that are tables with a column for each name, lists in them as JSON."""
+    tables = store.tables()
+    if not tables:
+        return HEADER, store.rows()
+    header = tuple(dict.fromkeys(name for table in tables for name in table if name != SECONDS))
+    return header, [tuple(_cell(table.get(name)) for name in header) for table in tables]
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, (list, dict)) else value

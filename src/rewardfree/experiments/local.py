@@ -10,53 +10,57 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
-from rewardfree.experiments.runnable import ATTEMPTS, Run, Runnable, errors_of, given_up
-from rewardfree.experiments.workers import begin_worker, unheard_interrupts
+from rewardfree.experiments.unit import Unit
+from rewardfree.experiments.workers import (
+    ATTEMPTS,
+    begin_worker,
+    errors_of,
+    given_up,
+    run_in_worker,
+    without_interrupts,
+)
 
 
 def finished_units(
-    waiting: Sequence[Run], jobs: int, allow_imports: bool = False
-) -> Iterator[tuple[Run, list[Any]]]:
-    """Units with their results, in whichever order they end; a worker that dies is replaced."""
-    left, killers = deque(waiting), list[Run]()
-    while left and len(killers) < ATTEMPTS:
-        running: dict[Future[list[Any]], Run] = {}
+    units: Sequence[Unit], jobs: int, allow_imports: bool = False
+) -> Iterator[tuple[Unit, list[Any]]]:
+    """Units with their records, in whichever order they end; a worker that dies is replaced."""
+    waiting, deadly = deque(units), list[Unit]()
+    while waiting and len(deadly) < ATTEMPTS:
+        running: dict[Future[list[Any]], Unit] = {}
         try:
-            with _workers(min(jobs, len(left))) as pool:
-                while left or running:
-                    while left and len(running) < jobs:
-                        with unheard_interrupts():  # workers are started here
-                            future = pool.submit(left[0].run, allow_imports)
-                        running[future] = left.popleft()
+            with _processes(min(jobs, len(waiting))) as pool:
+                while waiting or running:
+                    while waiting and len(running) < jobs:
+                        future = _submitted(pool, waiting[0], allow_imports)
+                        running[future] = waiting.popleft()
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        records = _result(future, running[future])
+                        records = _records(future, running[future])
                         yield running.pop(future), records
         except BrokenProcessPool:
             for unit in running.values():  # one of them was being run when its worker died
-                found = _alone(unit, allow_imports)
-                if found is None:
-                    killers.append(unit)
+                alone = _run_alone(unit, allow_imports)
+                if alone is None:
+                    deadly.append(unit)
                 else:
-                    yield unit, found
-    if killers:  # last, so that the others are not lost with them
-        raise given_up(killers)
+                    yield unit, alone
+    if deadly:  # last, so that the others are not lost with them
+        raise given_up(deadly)
 
 
-def _alone(unit: Runnable, allow_imports: bool) -> list[Any] | None:
-    """The results of a unit that may have killed its worker; None if it does so by itself, too."""
+def _run_alone(unit: Unit, allow_imports: bool) -> list[Any] | None:
+    """The records of a unit that may have killed its worker; None if it does so by itself, too."""
     for _ in range(ATTEMPTS - 1):  # the first one was in company
         try:
-            with _workers(1) as pool:
-                with unheard_interrupts():
-                    future = pool.submit(unit.run, allow_imports)
-                return _result(future, unit)
+            with _processes(1) as pool:
+                return _records(_submitted(pool, unit, allow_imports), unit)
         except BrokenProcessPool:
             continue
     return None
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the block, at once if it fails: what they were doing is done again."""
     before = set(multiprocessing.active_children())
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), begin_worker) as pool:
@@ -70,7 +74,11 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
             raise
 
 
-def _result(future: Future[list[Any]], unit: Runnable) -> list[Any]:
-    """What a worker returned."""
+def _submitted(pool: ProcessPoolExecutor, unit: Unit, allow_imports: bool) -> Future[list[Any]]:
+    with without_interrupts():  # this may start a process
+        return pool.submit(run_in_worker, unit, allow_imports)
+
+
+def _records(future: Future[list[Any]], unit: Unit) -> list[Any]:
     with errors_of(unit):
         return future.result()

@@ -4,53 +4,37 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from rewardfree.arrays import count
-from rewardfree.experiments import cluster as others
+from rewardfree.experiments import cluster as dask_cluster
 from rewardfree.experiments import local
-from rewardfree.experiments.runnable import Run, errors_of
 from rewardfree.experiments.store import Store
-from rewardfree.experiments.unit import Reference, Unit, Work, made_world
+from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit
+from rewardfree.experiments.workers import errors_of
+from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.posterior import room_for
-from rewardfree.progress import progress as shown
+from rewardfree.progress import progress
 
 T = TypeVar("T")
-#: So many worlds are drawn before they are needed.
+#: How many worlds are drawn before they are needed.
 AHEAD = 2
 
 
-def run_units(
-    units: Iterable[Work],
-    store: Store,
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    allow_imports: bool = False,
-    watch: Watch | None = None,
-) -> int:
-    """Run the units that the store lacks, and say how many there were. Running it again does nothing.
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM in the middle of a run; its text says what is stored."""
 
-    `jobs` processes of this machine, by default one for each core; or the workers of the Dask scheduler at
-    the address `cluster`. The results are the same. `watch` sees units as they end, to say how far it is; by
-    default a line on a terminal does.
-    """
-    check_where(jobs, cluster)
-    units = list(dict.fromkeys(units))
-    check_devices(units, jobs, cluster)
-    with store.writing():
-        store.want(unit.key for unit in units)
-        done = store.keys()
-        waiting = _mixed([unit for unit in units if unit.key not in done])
-        pairs = finished_units(waiting, jobs, cluster, allow_imports)
-        with closing((watch or _line)(pairs, len(units), len(units) - len(waiting))) as results:
-            for unit, records in results:
-                store.add(unit, records)
-    return len(waiting)
+    def __init__(self, text: str, reason: KeyboardInterrupt) -> None:
+        super().__init__(text)
+        self.signal = signal.SIGTERM if reason.args else signal.SIGINT
 
 
 class Watch(Protocol):
@@ -59,88 +43,130 @@ class Watch(Protocol):
     def __call__(self, items: Iterator[T], total: int, stored: int) -> Generator[T, None, None]: ...
 
 
-def _line(items: Iterator[T], total: int, stored: int) -> Generator[T, None, None]:
+def _progress_line(items: Iterator[T], total: int, stored: int) -> Generator[T, None, None]:
     counted = ((float(i + 1), item) for i, item in enumerate(items))
-    for _, item in shown(counted, max(total - stored, 1)):
+    for _, item in progress(counted, max(total - stored, 1)):
         yield item
 
 
-def finished_units(
-    waiting: Sequence[Run], jobs: int | None, cluster: str | None, allow_imports: bool = False
-) -> Iterator[tuple[Run, list[Any]]]:
-    """Units with their results, in whichever order they end: on the cluster, if there is one, or here."""
-    if cluster is not None:
-        return others.finished_units(waiting, cluster, allow_imports)
-    processes = jobs or os.cpu_count() or 1
-    if on_device(waiting):
-        rest = [unit for unit in waiting if isinstance(unit, Unit) and unit.device == "cpu"]
-        first = [unit for unit in waiting if unit not in rest]
+def unwatched(items: Iterator[T], total: int, stored: int) -> Generator[T, None, None]:
+    """Passes on without a word."""
+    yield from items
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Who runs units: processes of this machine, or the workers of a Dask scheduler. Results are the same."""
+
+    jobs: int | None = None  # processes; None: one for each core
+    cluster: str | None = None  # the scheduler's address
+    allow_imports: bool = False
+    watch: Watch = _progress_line
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None:
+            count(self.jobs, "jobs")
+        if self.cluster is not None:
+            if self.jobs is not None:
+                raise ValueError("jobs are processes of this machine: give --jobs or --cluster, not both")
+            dask_cluster.check_address(self.cluster)
+
+    @cached_property
+    def cache(self) -> InstanceCache:
+        """The worlds that this process draws, for a device."""
+        return InstanceCache(self.allow_imports)
+
+    def run(self, units: Iterable[Unit], store: Store) -> int:
+        """Run the units that the store lacks, and say how many there were. Running it again does nothing."""
+        units = list(dict.fromkeys(units))
+        self.check_devices(units)
+        wanted = {unit.key for unit in units}
+        with (
+            self.interruptions(lambda: (len(store.keys() & wanted), len(wanted)), store.path),
+            store.writing(),
+        ):
+            store.want(unit.key for unit in units)
+            done = store.keys()
+            waiting = _mixed([unit for unit in units if unit.key not in done])
+            pairs = self.finished(waiting)
+            with closing(self.watch(pairs, len(units), len(units) - len(waiting))) as watched:
+                for unit, records in watched:
+                    store.add(unit, records)
+        return len(waiting)
+
+    def finished(self, waiting: Sequence[Unit]) -> Iterator[tuple[Unit, list[Any]]]:
+        """Units with their records, in whichever order they end."""
+        if self.cluster is not None:
+            return dask_cluster.finished_units(waiting, self.cluster, self.allow_imports)
+        here: list[Unit] = []
+        if on_device(waiting):
+            here = [unit for unit in waiting if unit.device != "cpu" or isinstance(unit, ReferenceUnit)]
+            waiting = [unit for unit in waiting if unit not in set(here)]
+        processes = self.jobs or os.cpu_count() or 1
         return itertools.chain(
-            _one_by_one(first, allow_imports), local.finished_units(rest, processes, allow_imports)
+            self._one_by_one(here), local.finished_units(waiting, processes, self.allow_imports)
         )
-    return local.finished_units(waiting, processes, allow_imports)
+
+    def _one_by_one(self, waiting: Sequence[Unit]) -> Iterator[tuple[Unit, list[Any]]]:
+        """Units in this process: a device is busy with one of them, and its memory is not shared out.
+
+        Meanwhile a thread draws the next worlds; an error there is raised again where a world is needed.
+        """
+        tables = list(
+            dict.fromkeys(unit.world for unit in waiting if isinstance(unit, SweepUnit | ReferenceUnit))
+        )
+        begun = 0
+        with ThreadPoolExecutor(1) as thread:  # more would keep this one from feeding the device
+            for unit in waiting:
+                near = tables.index(unit.world) + AHEAD if isinstance(unit, SweepUnit | ReferenceUnit) else 0
+                for table in tables[begun:near]:
+                    thread.submit(self.cache.instance, table)
+                begun = max(begun, near)
+                with errors_of(unit):
+                    records = unit.run(self.cache)
+                yield unit, records
+
+    def begin_first_world(self, units: Iterable[Unit]) -> None:
+        """Draw the first world in a thread, if a device is going to need it in a few seconds."""
+        tables = [unit.world for unit in units if isinstance(unit, SweepUnit) and unit.device != "cpu"]
+
+        def draw() -> None:
+            with suppress(Exception):  # it is raised again where the world is needed
+                self.cache.instance(tables[0])
+
+        if tables:
+            threading.Thread(target=draw, daemon=True).start()
+
+    def check_devices(self, units: Iterable[Unit]) -> None:
+        """Refuse a device that this machine lacks, unless others run the units."""
+        for device in {unit.device for unit in units} - {"cpu"}:
+            if self.jobs is not None:
+                raise ValueError(f"--jobs are processes on the CPU, but {device} has one: leave out --jobs")
+            if self.cluster is None:
+                room_for(device)
+
+    @contextmanager
+    def interruptions(self, stored: Callable[[], tuple[int, int]], path: Path) -> Iterator[None]:
+        """Turn an interruption of the block into one that says how much of it is stored where."""
+        with terminated_as_interrupted():
+            try:
+                yield
+            except KeyboardInterrupt as reason:
+                done, total = stored()
+                raise Interrupted(
+                    f"interrupted with {done} of {total} units stored in {path}", reason
+                ) from None
 
 
-def _one_by_one(waiting: Sequence[Run], allow_imports: bool) -> Iterator[tuple[Run, list[Any]]]:
-    """Units in this process: a device is busy with one of them, and its memory is not shared out.
-
-    Meanwhile the cores draw the next worlds; what goes wrong there goes wrong again where they are needed.
-    """
-    worlds = list(dict.fromkeys(unit.world for unit in waiting if isinstance(unit, Unit | Reference)))
-    begun = 0
-    with ThreadPoolExecutor(1) as thread:  # more would keep this one from feeding the device
-        for unit in waiting:
-            near = worlds.index(unit.world) + AHEAD if isinstance(unit, Unit | Reference) else 0
-            for table in worlds[begun:near]:
-                thread.submit(made_world, table, allow_imports)
-            begun = max(begun, near)
-            with errors_of(unit):
-                records = unit.run(allow_imports)
-            yield unit, records
-
-
-def begin_first_world(units: Iterable[Work]) -> None:
-    """Draw the first world in a thread, for whoever is going to need it in a few seconds."""
-
-    def draw() -> None:
-        with suppress(Exception):  # it is raised again where the world is needed
-            made_world(next(iter(units)).world, allow_imports=False)
-
-    threading.Thread(target=draw, daemon=True).start()
-
-
-def on_device(units: Iterable[Any]) -> bool:
+def on_device(units: Iterable[Unit]) -> bool:
     """Whether some of them run on one that is not the CPU."""
-    return any(_device(unit) != "cpu" for unit in units)
+    return any(unit.device != "cpu" for unit in units)
 
 
-def _device(unit: Any) -> str:
-    return str(getattr(unit, "device", "cpu"))
-
-
-def check_devices(units: Iterable[Any], jobs: int | None, cluster: str | None) -> None:
-    """Refuse a device that this machine lacks, unless others run the units."""
-    for device in {_device(unit) for unit in units} - {"cpu"}:
-        if jobs is not None:
-            raise ValueError(f"--jobs are processes on the CPU, but {device} has one: leave out --jobs")
-        if cluster is None:
-            room_for(device)
-
-
-def check_where(jobs: int | None, cluster: str | None) -> None:
-    """Refuse what cannot be meant, before anything is made."""
-    if jobs is not None:
-        count(jobs, "jobs")
-    if cluster is not None:
-        if jobs is not None:
-            raise ValueError("jobs are processes of this machine: give --jobs or --cluster, not both")
-        others.check_address(cluster)
-
-
-def _mixed(units: list[Work]) -> list[Work]:
+def _mixed(units: list[Unit]) -> list[Unit]:
     """World by world, which a worker keeps; within one by key, which is as good as random.
 
     The time that is left can then be told from the time that has passed.
     """
-    worlds = list(dict.fromkeys(unit.world for unit in units))
-    return sorted(units, key=lambda unit: (worlds.index(unit.world), unit.key))
+    worlds = list(dict.fromkeys(unit.names[0] for unit in units))
+    return sorted(units, key=lambda unit: (worlds.index(unit.names[0]), unit.key))

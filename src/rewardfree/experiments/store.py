@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from rewardfree.experiments.unit import Record, Work
+from rewardfree.experiments.unit import GapRecord, Unit
 
 #: Marks a file as ours ("rfst"), and its layout.
-APPLICATION, VERSION = 0x72667374, 1
-COLUMNS = ("seed", "planner", "samples", "episodes", "steps", "start", "mean", "max")
+APPLICATION, VERSION = 0x72667374, 2
+COLUMNS = tuple(field.name for field in fields(GapRecord))
+#: A record that is a table may say under this name what it took: CPU seconds by what they were spent on.
+SECONDS: Final = "seconds"
 _TABLES = (
     "CREATE TABLE units (key TEXT PRIMARY KEY, unit TEXT NOT NULL, world TEXT, model TEXT, strategy TEXT)",
     "CREATE TABLE records (key TEXT NOT NULL REFERENCES units, seed INTEGER, planner TEXT, samples INTEGER, "
     "episodes INTEGER, steps INTEGER, start REAL, mean REAL, max REAL, "
     "PRIMARY KEY (key, planner, seed, samples))",
+    # Seconds apart from the rest: the same unit leaves the same bytes in `record` each time.
+    "CREATE TABLE json_records (key TEXT NOT NULL REFERENCES units, place INTEGER, record TEXT NOT NULL, "
+    "seconds TEXT NOT NULL, PRIMARY KEY (key, place))",
     "CREATE TABLE wanted (key TEXT PRIMARY KEY)",  # the units of the sweep that was started last
 )
 #: SQLite's codes for a disk that is full or fails.
@@ -79,16 +86,20 @@ class Store:
         with self._named():
             return {key for (key,) in self._base.execute("SELECT key FROM units")}
 
-    def add(self, unit: Work, records: list[Record]) -> None:
+    def add(self, unit: Unit, records: Sequence[Any]) -> None:
         """Store a unit's results in one transaction."""
         key = unit.key  # once: hashing it for every record would take most of the time
-        rows = [(key, *(getattr(record, name) for name in COLUMNS)) for record in records]
+        gaps, tables = [], []
+        for place, record in enumerate(records):
+            if isinstance(record, GapRecord):
+                gaps.append((key, *(getattr(record, name) for name in COLUMNS)))
+            else:
+                content = {name: value for name, value in record.items() if name != SECONDS}
+                tables.append((key, place, _json(content), _json(record.get(SECONDS, {}))))
         with self._named(), self._transaction():
-            self._base.execute(
-                "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?)", (key, unit.text, *unit.names)
-            )
-            marks = ", ".join("?" * (len(COLUMNS) + 1))
-            self._base.executemany(f"INSERT OR IGNORE INTO records VALUES ({marks})", rows)
+            self._insert("units", [(key, unit.text, *unit.names)])
+            self._insert("records", gaps)
+            self._insert("json_records", tables)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every record of the sweep with its names, worlds, models and strategies in the order of the sweep.
@@ -105,6 +116,18 @@ class Store:
         )
         with self._named():
             yield from self._base.execute(query)
+
+    def tables(self) -> list[dict[str, Any]]:
+        """Every record of the wanted units that is a table, with its seconds, in the order of the units."""
+        query = (
+            "SELECT record, seconds FROM json_records JOIN wanted USING (key) ORDER BY wanted.rowid, place"
+        )
+        with self._named():
+            stored = self._base.execute(query).fetchall()
+        try:
+            return [{**json.loads(record), SECONDS: json.loads(seconds)} for record, seconds in stored]
+        except (ValueError, TypeError) as error:
+            raise self._damaged(error) from error
 
     def seeds(self) -> list[int]:
         """Of the runs of the sweep, ascending; what needs no data has none."""
@@ -125,6 +148,11 @@ class Store:
         if self._base.execute("PRAGMA application_id").fetchone() == (APPLICATION,):
             self._base.execute("PRAGMA journal_mode = WAL")
 
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._base.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", rows)
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._base.execute("BEGIN IMMEDIATE")
@@ -143,9 +171,14 @@ class Store:
             raise ValueError(f"{self.path} is not a store of results: name another folder")
         if version > VERSION:
             raise ValueError(f"{self.path} was written by a newer rewardfree (layout {version}): update it")
+        if version < VERSION:
+            raise ValueError(f"{self.path} has an older layout ({version}): run its sweep in another folder")
         (state,) = self._base.execute("PRAGMA quick_check").fetchone()
         if state != "ok":
-            raise ValueError(f"{self.path} is damaged ({state}): move it away and run the sweep again")
+            raise self._damaged(state)
+
+    def _damaged(self, why: object) -> ValueError:
+        return ValueError(f"{self.path} is damaged ({why}): move it away and run the sweep again")
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -160,3 +193,7 @@ class Store:
             if isinstance(error, sqlite3.OperationalError):
                 raise OSError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -11,12 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rewardfree.arrays import count, float_dtype
-from rewardfree.experiments.naming import KNOWN, build, canonical, check
-from rewardfree.experiments.unit import NO_DATA, Reference, Unit, Work
+from rewardfree.arrays import check_kind, count, float_dtype
+from rewardfree.experiments.unit import NO_DATA, ReferenceUnit, SweepUnit, Unit
+from rewardfree.model import Model
+from rewardfree.planning import ValuePlanner
+from rewardfree.registry import build, canonical, check
 from rewardfree.strategies import Strategy
 
 PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planners": "planner"}
+#: What the objects of a part must be, where they are made before a unit runs.
+CONTRACTS: dict[str, tuple[type, str]] = {
+    "models": (Model, "rf.Model"),
+    "strategies": (Strategy, "an rf.strategies.Strategy"),
+    "planners": (ValuePlanner, "rf.Optimistic, rf.Mean or rf.Pessimistic"),
+}
 #: Entries that may name those of another part with `for`.
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
 #: Runs of a unit, unless somebody says otherwise: on the CPU few, whose posteriors stay in its caches; on a
@@ -28,11 +35,25 @@ SETTINGS = {"name", "runs", "batch", "seed", "samples_per_step", "transitions", 
 
 
 @dataclass(frozen=True)
+class Entry:
+    """One table of a part of a sweep, as canonical text."""
+
+    text: str
+    meant_for: frozenset[str] | None  # names of another part; None: all of them
+    cpu_only: bool = False
+
+    def suits(self, name: str) -> bool:
+        """Whether it is meant for an entry of the other part."""
+        return self.meant_for is None or name in self.meant_for
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Every strategy on every world with every model that is meant for it, and what needs no data there."""
 
     name: str
-    units: tuple[Work, ...]
+    units: tuple[Unit, ...]
+    cpu_only: frozenset[str] = frozenset()  # tables of strategies that run on the CPU only
 
     @classmethod
     def load(cls, path: str | Path, allow_imports: bool = False) -> Sweep:
@@ -49,66 +70,54 @@ class Sweep:
         """The sweep that a table describes. Everything is checked here, so that mistakes come early."""
         unknown = sorted(set(table) - SETTINGS)
         if unknown:
-            known = ", ".join(sorted(SETTINGS))
-            raise ValueError(f"unknown settings {', '.join(unknown)}: a sweep has {known}")
-        parts = {part: _named(table, part, kind, allow_imports) for part, kind in PARTS.items()}
-        for part, of in MEANT_FOR.items():
-            for own, (_, meant_for) in parts[part].items():
-                unknown = sorted(set(meant_for or []) - set(parts[of]))
-                if unknown:
-                    absent = f"{', '.join(unknown)}, which is no {PARTS[of]} here"
-                    raise ValueError(f"{PARTS[part]} {own} is meant for {absent}")
+            settings = ", ".join(sorted(SETTINGS))
+            raise ValueError(f"unknown settings {', '.join(unknown)}: a sweep has {settings}")
+        parts = {part: _entries(table, part, allow_imports) for part in PARTS}
+        for part, other in MEANT_FOR.items():
+            for entry_name, entry in parts[part].items():
+                absent = ", ".join(sorted((entry.meant_for or frozenset()) - set(parts[other])))
+                if absent:
+                    raise ValueError(
+                        f"{PARTS[part]} {entry_name} is meant for {absent}, which is no {PARTS[other]} here"
+                    )
         budget, checkpoints = _checkpoints(table)
         device, dtype = str(table.get("device", "cpu")), str(table.get("dtype", "float64"))
         float_dtype(dtype)
         check_device_name(device)
-        runs = count(table.get("runs", 1), "runs")
-        batch = count(table.get("batch", BATCH if device == "cpu" else DEVICE_BATCH), "batch")
-        first = count(table.get("seed", 0), "seed", at_least=0)
-        if runs > MOST_RUNS:
-            raise ValueError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
-        if first + runs > 2**63:
-            raise ValueError(f"seeds must stay below 2^63, got {first} and {runs} runs")
-        seeds = [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
-        units: list[Work] = []
-        for (w, (world, _)), (m, (model, worlds)) in itertools.product(
-            parts["worlds"].items(), parts["models"].items()
-        ):
-            if worlds is not None and w not in worlds:
+        seeds = _batches_of_seeds(table, BATCH if device == "cpu" else DEVICE_BATCH)
+        units: list[Unit] = []
+        for (w, world), (m, model) in itertools.product(parts["worlds"].items(), parts["models"].items()):
+            if not model.suits(w):
                 continue
-            units.append(Reference(world, (w, m, NO_DATA)))
-            for s, (strategy, _) in parts["strategies"].items():
+            units.append(ReferenceUnit(world.text, (w, m, NO_DATA)))
+            for s, strategy in parts["strategies"].items():
                 planners = tuple(
-                    (name, planner)
-                    for name, (planner, strategies) in parts["planners"].items()
-                    if strategies is None or s in strategies
+                    (planner_name, planner.text)
+                    for planner_name, planner in parts["planners"].items()
+                    if planner.suits(s)
                 )
                 if not planners:
                     raise ValueError(f"no planner is meant for strategy {s}: its data would be for nothing")
-                about = (world, model, strategy, planners, budget, checkpoints)
-                units += [Unit(*about, some, device, dtype, (w, m, s)) for some in seeds]
-        return cls(_name(table.get("name", name)), tuple(units))
+                tables = (world.text, model.text, strategy.text, planners, budget, checkpoints)
+                units += [SweepUnit(*tables, batch, device, dtype, (w, m, s)) for batch in seeds]
+        cpu_only = {entry.text for entry in parts["strategies"].values() if entry.cpu_only}
+        return cls(_file_name(table.get("name", name)), tuple(units), frozenset(cpu_only))
 
     def on(self, device: str) -> Sweep:
         """The same runs on that device, in batches that suit it; what the CPU alone can run stays there."""
         check_device_name(device)
-        units: list[Work] = []
-        moved: dict[Unit, list[int]] = {}
+        units: list[Unit] = []
+        moved: dict[SweepUnit, list[int]] = {}
         for unit in self.units:
-            if isinstance(unit, Reference) or _where(unit, device) == unit.device:
-                units.append(unit)
+            where = "cpu" if not isinstance(unit, SweepUnit) or unit.strategy in self.cpu_only else device
+            if isinstance(unit, SweepUnit) and where != unit.device:
+                moved.setdefault(replace(unit, seeds=(), device=where), []).extend(unit.seeds)
             else:
-                moved.setdefault(replace(unit, seeds=(), device=_where(unit, device)), []).extend(unit.seeds)
+                units.append(unit)
         for unit, seeds in moved.items():
             size = BATCH if unit.device == "cpu" else DEVICE_BATCH
             units += [replace(unit, seeds=tuple(seeds[i : i + size])) for i in range(0, len(seeds), size)]
-        return Sweep(self.name, tuple(units))
-
-
-def _where(unit: Unit, device: str) -> str:
-    """A strategy that runs on the CPU only, such as one that counts visits, stays there."""
-    made = KNOWN["strategy"].get(json.loads(unit.strategy)["type"])
-    return "cpu" if isinstance(made, type) and issubclass(made, Strategy) and made.cpu_only else device
+        return replace(self, units=tuple(units))
 
 
 def check_device_name(device: str) -> None:
@@ -116,36 +125,47 @@ def check_device_name(device: str) -> None:
         raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
-def _named(
-    table: Mapping[str, Any], part: str, kind: str, allow_imports: bool
-) -> dict[str, tuple[str, list[str] | None]]:
-    """The tables of one part by name, as canonical text, and what each is `for`, if it says so."""
-    entries = table.get(part)
-    if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
-        raise ValueError(f"a sweep needs tables [[{part}]], with two brackets, got {entries!r:.100}")
-    found: dict[str, tuple[str, list[str] | None]] = {}
-    for entry in entries:
-        own = ("name", "for") if part in MEANT_FOR else ("name",)
-        options = {key: value for key, value in entry.items() if key not in own}
-        check(kind, options, allow_imports)
-        if kind != "world":  # which may take its time
-            build(kind, options, allow_imports)
-        name, meant_for = _name(entry.get("name", options["type"])), entry.get("for")
-        if part not in MEANT_FOR:
-            meant_for = None
-        if name in found:
+def _entries(table: Mapping[str, Any], part: str, allow_imports: bool) -> dict[str, Entry]:
+    """The tables of one part by name."""
+    tables = table.get(part)
+    if not isinstance(tables, list) or not tables or not all(isinstance(entry, Mapping) for entry in tables):
+        raise ValueError(f"a sweep needs tables [[{part}]], with two brackets, got {tables!r:.100}")
+    entries: dict[str, Entry] = {}
+    for entry in tables:
+        ours = ("name", "for") if part in MEANT_FOR else ("name",)
+        options = {key: value for key, value in entry.items() if key not in ours}
+        check(PARTS[part], options, allow_imports)
+        cpu_only = False
+        if part in CONTRACTS:  # a world may take its time
+            made = build(PARTS[part], options, allow_imports)
+            check_kind(made, CONTRACTS[part][0], f"the {PARTS[part]} {options['type']}", CONTRACTS[part][1])
+            cpu_only = isinstance(made, Strategy) and made.cpu_only
+        name, meant_for = _file_name(entry.get("name", options["type"])), entry.get("for")
+        if name in entries:
             raise ValueError(f"two [[{part}]] are called {name!r}: give them different names")
         if meant_for is not None and not (isinstance(meant_for, list) and meant_for):
             raise ValueError(f"`for` must be a list of names of {MEANT_FOR[part]}, got {meant_for!r}")
-        found[name] = (canonical(options), meant_for)
-    return found
+        entries[name] = Entry(canonical(options), meant_for and frozenset(meant_for), cpu_only)
+    return entries
 
 
-def _name(name: Any) -> str:
+def _file_name(name: Any) -> str:
     """A name that can be part of a file's."""
     if not isinstance(name, str) or not re.fullmatch(r"[^\s./\\][^/\\]*", name):
         raise ValueError(f"a name must be text without slashes that does not begin with a dot, got {name!r}")
     return name
+
+
+def _batches_of_seeds(table: Mapping[str, Any], usual: int) -> list[tuple[int, ...]]:
+    """The seeds of all runs, as many together as a unit has."""
+    runs = count(table.get("runs", 1), "runs")
+    batch = count(table.get("batch", usual), "batch")
+    first = count(table.get("seed", 0), "seed", at_least=0)
+    if runs > MOST_RUNS:
+        raise ValueError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
+    if first + runs > 2**63:
+        raise ValueError(f"seeds must stay below 2^63, got {first} and {runs} runs")
+    return [tuple(range(first + i, first + min(i + batch, runs))) for i in range(0, runs, batch)]
 
 
 def _checkpoints(table: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:

@@ -1,104 +1,84 @@
-"""One unit of work of a sweep: some runs of one strategy on one world, as a frozen value."""
+"""Units of work: frozen values that say what to run, and whose content is their key."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 from rewardfree.evaluation.exact import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
-from rewardfree.experiments.naming import build, canonical
+from rewardfree.registry import build, canonical
 from rewardfree.worlds import Instance
 from rewardfree.worlds.hard import as_instance
-
-#: Part of every key: raised when the same unit would give other numbers.
-RESULTS_VERSION = 2
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What to run. Tables are kept as canonical text; batch, device and dtype are part of what it is."""
-
-    world: str
-    model: str
-    strategy: str
-    planners: tuple[tuple[str, str], ...]  # name and table
-    budget: str  # samples_per_step or transitions
-    checkpoints: tuple[int, ...]
-    seeds: tuple[int, ...]  # played together
-    device: str = "cpu"
-    dtype: str = "float64"
-    names: tuple[str, str, str] = ("", "", "")  # world, model and strategy, for tables and figures
-
-    @property
-    def key(self) -> str:
-        """The hash of its content."""
-        return _hash(asdict(self))
-
-    @property
-    def text(self) -> str:
-        return canonical(asdict(self))
-
-    def run(self, allow_imports: bool = False) -> list[Record]:
-        """Explore, plan and evaluate."""
-        instance = made_world(self.world, allow_imports)
-        planners = {name: build("planner", json.loads(table), allow_imports) for name, table in self.planners}
-        curves = learning_curves(
-            instance.world,
-            build("model", json.loads(self.model), allow_imports),
-            build("strategy", json.loads(self.strategy), allow_imports),
-            instance.reward,
-            planners,
-            seeds=self.seeds,
-            device=self.device,
-            dtype=self.dtype,
-            batch=len(self.seeds) if self.device == "cpu" else None,  # there as many as its memory holds
-            progress=False,
-            **{self.budget: self.checkpoints},
-        )
-        return [
-            Record(
-                seed, name, int(c.samples[i]), int(c.used_episodes[b, i]), int(c.used_steps[b, i]),
-                float(c.start[b, i]), float(c.mean[b, i]), float(c.max[b, i]),
-            )
-            for b, seed in enumerate(self.seeds)
-            for name, c in curves.items()
-            for i in range(len(self.checkpoints))
-        ]  # fmt: skip
-
 
 #: What stands in the place of a strategy where there was none.
 NO_DATA = "no data"
 
 
-@dataclass(frozen=True)
-class Reference:
-    """What needs no data on a world: its records are those of planners "myopic" and "random" at 0 samples."""
+class InstanceCache:
+    """The last instances that a process made, for the units that share them: a draw takes a second or two."""
 
-    world: str  # as in a Unit
-    names: tuple[str, str, str]
+    size = 4
+
+    def __init__(self, allow_imports: bool = False) -> None:
+        self.allow_imports = allow_imports
+        self._made: dict[str, Instance] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def instance(self, table: str) -> Instance:
+        """What a table describes. Of two threads that want it at once the second waits for the first."""
+        with self._lock:
+            own = self._locks.setdefault(table, threading.Lock())
+        with own:
+            made = self._made.get(table)
+            if made is None:
+                made = as_instance(build("world", json.loads(table), self.allow_imports))
+                with self._lock:
+                    self._made[table] = made
+                    while len(self._made) > self.size:
+                        del self._made[next(iter(self._made))]
+        return made
+
+
+@dataclass(frozen=True)
+class Unit(ABC):
+    """What to run. The same unit gives the same records, wherever it is run."""
+
+    #: Part of the key: raised when the same unit would give other numbers.
+    version: ClassVar[int]
 
     @property
-    def key(self) -> str:
-        return _hash(["reference", asdict(self)])
+    @abstractmethod
+    def names(self) -> tuple[str, str, str]:
+        """Of its world, model and strategy, for tables and messages."""
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return "cpu"
+
+    @abstractmethod
+    def run(self, cache: InstanceCache) -> list[Any]:
+        """Its records: `GapRecord`s, or tables that JSON can hold."""
 
     @property
     def text(self) -> str:
-        return canonical(asdict(self))
+        """Its content."""
+        return canonical([type(self).__name__, asdict(self)])
 
-    def run(self, allow_imports: bool = False) -> list[Record]:
-        instance = made_world(self.world, allow_imports)
-        world, reward = instance.world, instance.reward
-        gaps = {"myopic": myopic_gap(world, reward), "random": random_gap(world, reward)}
-        return [Record(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
+    @property
+    def key(self) -> str:
+        """The hash of its content."""
+        return hashlib.sha256(canonical([self.version, self.text]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class Record:
+class GapRecord:
     """The gap of one run's plan at one checkpoint, and what the run had cost by then."""
 
     seed: int
@@ -111,38 +91,65 @@ class Record:
     max: float
 
 
-#: What a store can hold the results of.
-Work: TypeAlias = Unit | Reference
+@dataclass(frozen=True)
+class SweepUnit(Unit):
+    """Some runs of one strategy on one world. Tables are kept as canonical text."""
+
+    world: str
+    model: str
+    strategy: str
+    planners: tuple[tuple[str, str], ...]  # name and table
+    budget: str  # samples_per_step or transitions
+    checkpoints: tuple[int, ...]
+    seeds: tuple[int, ...]  # played together
+    device: str = "cpu"
+    dtype: str = "float64"
+    names: tuple[str, str, str] = ("", "", "")
+    version: ClassVar[int] = 2
+
+    def built(self, kind: str, table: str, cache: InstanceCache) -> Any:
+        """The object of one of its tables."""
+        return build(kind, json.loads(table), cache.allow_imports)
+
+    def run(self, cache: InstanceCache) -> list[GapRecord]:
+        """Explore, plan and evaluate."""
+        instance = cache.instance(self.world)
+        curves = learning_curves(
+            instance.world,
+            self.built("model", self.model, cache),
+            self.built("strategy", self.strategy, cache),
+            instance.reward,
+            {name: self.built("planner", table, cache) for name, table in self.planners},
+            seeds=self.seeds,
+            device=self.device,
+            dtype=self.dtype,
+            batch=len(self.seeds) if self.device == "cpu" else None,  # there as many as its memory holds
+            progress=False,
+            **{self.budget: self.checkpoints},
+        )
+        return [
+            GapRecord(
+                seed, name, int(c.samples[i]), int(c.used_episodes[b, i]), int(c.used_steps[b, i]),
+                float(c.start[b, i]), float(c.mean[b, i]), float(c.max[b, i]),
+            )
+            for b, seed in enumerate(self.seeds)
+            for name, c in curves.items()
+            for i in range(len(self.checkpoints))
+        ]  # fmt: skip
 
 
-def _hash(content: Any) -> str:
-    return hashlib.sha256(canonical([RESULTS_VERSION, content]).encode()).hexdigest()
+@dataclass(frozen=True)
+class ReferenceUnit(Unit):
+    """What needs no data on a world: its records are those of planners "myopic" and "random" at 0 samples."""
 
+    world: str  # as in a SweepUnit
+    names: tuple[str, str, str] = ("", "", "")
+    version: ClassVar[int] = 2
 
-class _Making:
-    """A world that is made once, by whoever comes first; others wait for it."""
-
-    def __init__(self) -> None:
-        self._lock, self._made = threading.Lock(), list[Instance]()
-
-    def of(self, table: str, allow_imports: bool) -> Instance:
-        with self._lock:
-            if not self._made:
-                self._made.append(as_instance(build("world", json.loads(table), allow_imports)))
-            return self._made[0]
-
-
-def made_world(table: str, allow_imports: bool) -> Instance:
-    """The instance that a table describes; units share it, because a draw takes a second or two."""
-    with _finding:
-        making = _making(table, allow_imports)
-    return making.of(table, allow_imports)
-
-
-#: Two threads that miss in the cache at the same time would get two of them.
-_finding = threading.Lock()
-
-
-@lru_cache(maxsize=4)
-def _making(table: str, allow_imports: bool) -> _Making:
-    return _Making()
+    def run(self, cache: InstanceCache) -> list[GapRecord]:
+        instance = cache.instance(self.world)
+        gaps = {
+            "myopic": myopic_gap(instance.world, instance.reward),
+            "random": random_gap(instance.world, instance.reward),
+        }
+        return [GapRecord(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]

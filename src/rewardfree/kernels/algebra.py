@@ -121,7 +121,7 @@ class _Pair(Kernel):
         self.right._check(points, name)
 
 
-@registered
+@registered("kernel")
 @dataclass(frozen=True)
 class Sum(_Pair):
     """k(x, y) = left(x, y) + right(x, y)."""
@@ -133,7 +133,7 @@ class Sum(_Pair):
         return self.left._at(x) + self.right._at(x)
 
 
-@registered
+@registered("kernel")
 @dataclass(frozen=True)
 class Product(_Pair):
     """k(x, y) = left(x, y) right(x, y)."""
@@ -145,7 +145,7 @@ class Product(_Pair):
         return self.left._at(x) * self.right._at(x)
 
 
-@registered
+@registered("kernel")
 @dataclass(frozen=True)
 class Scaled(Kernel):
     """k(x, y) = variance * kernel(x, y)."""

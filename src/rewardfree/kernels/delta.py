@@ -9,7 +9,7 @@ from rewardfree.kernels.algebra import Kernel
 from rewardfree.registry import registered
 
 
-@registered
+@registered("kernel", "delta")
 @dataclass(frozen=True)
 class Delta(Kernel):
     """k(x, y) = 1 if x = y, else 0: points share nothing, the tabular case."""

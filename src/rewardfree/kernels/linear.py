@@ -10,7 +10,7 @@ from rewardfree.kernels.lengthscales import Lengthscale, as_lengthscale, check_l
 from rewardfree.registry import registered
 
 
-@registered
+@registered("kernel", "linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, y) = (x/lengthscale).(y/lengthscale) + bias: kernel ridge regression becomes linear regression."""

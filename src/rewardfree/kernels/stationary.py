@@ -42,7 +42,7 @@ class Stationary(Kernel):
         return namespace(x).ones_like(x[:, 0])
 
 
-@registered
+@registered("kernel", "se")
 @dataclass(frozen=True)
 class SquaredExponential(Stationary):
     """k(x, y) = exp(-r^2/2), r = |(x - y)/lengthscale|."""
@@ -56,7 +56,7 @@ class SquaredExponential(Stationary):
         return closed_form(math.inf, square)
 
 
-@registered
+@registered("kernel", "matern")
 @dataclass(frozen=True)
 class Matern(Stationary):
     """k(x, y) = 2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) r, r = |(x - y)/lengthscale|.

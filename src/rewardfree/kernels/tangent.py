@@ -11,7 +11,7 @@ from rewardfree.kernels.lengthscales import check_size
 from rewardfree.registry import registered
 
 
-@registered
+@registered("kernel", "ntk")
 @dataclass(frozen=True)
 class NeuralTangent(Kernel):
     """The tangent kernel of a ReLU network of `depth` hidden layers and infinite width, with k(x, x) = 1.

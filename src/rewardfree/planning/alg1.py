@@ -70,7 +70,7 @@ class ValuePlanner(Planner):
         return lambda h: (lowest[..., h], highest[..., h])
 
 
-@registered
+@registered("planner", "optimistic")
 @dataclass(frozen=True)
 class Optimistic(ValuePlanner):
     """Alg 1: Q_h = clip(r_h + mean_h[V_{h+1}] + min(beta sigma_h, H), 0, H)."""
@@ -84,7 +84,7 @@ class Optimistic(ValuePlanner):
         return self.beta
 
 
-@registered
+@registered("planner", "mean")
 @dataclass(frozen=True)
 class Mean(ValuePlanner):
     """Alg 1 without a bonus, as `Optimistic(0)`: plan as if the estimate were the truth."""
@@ -98,7 +98,7 @@ class Mean(ValuePlanner):
         return 0.0
 
 
-@registered
+@registered("planner", "pessimistic")
 @dataclass(frozen=True)
 class Pessimistic(ValuePlanner):
     """The lower bound instead of the upper one: what was never tried counts for little."""

@@ -14,7 +14,7 @@ from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.registry import registered
 
 
-@registered
+@registered("planner", "default")
 @dataclass(frozen=True)
 class DefaultPlanner(Planner):
     """The best known planning: every transition counts, and one regression for all steps is centred.

@@ -19,7 +19,7 @@ FeatureMap: TypeAlias = Callable[[Array], Array]
 MOST_FEATURES = 4096
 
 
-@registered
+@registered("features")
 @dataclass(frozen=True)
 class PolynomialFeatures:
     """All monomials of the coordinates of z up to `degree`, with 1, over the root of their number.
@@ -37,7 +37,7 @@ class PolynomialFeatures:
         return _products(points, self.degree, "degree", lambda z, power: z**power)
 
 
-@registered
+@registered("features")
 @dataclass(frozen=True)
 class FourierFeatures:
     """All products of cos(pi k_i z_i) with k_1 + k_2 + ... up to `order`, over the root of their number.

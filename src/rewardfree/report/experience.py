@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.report.style import COLOURS, HEAT, STYLE
+from rewardfree.report.style import COLOURS, HEAT, styled_figure
 
 #: Nodes of a drawn map for each of its two variables.
 DRAWN = 121
@@ -14,14 +14,10 @@ DRAWN = 121
 
 def experience_figure(data: Any, diagnosis: Any, title: str) -> Any:
     """Which states were visited, in their order, and how well the next one can be told, by variable."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     space = data.spaces.state
     states = space.wrapped(data.state)
     pairs = [(0, 1), (2, 3)] if space.size >= 4 else [(0, min(1, space.size - 1))]
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.2 * len(pairs) + 3.2, 3.6), layout="constrained")
+    with styled_figure(4.2 * len(pairs) + 3.2, 3.6) as figure:
         places = figure.subplots(1, len(pairs) + 1, width_ratios=[4.2] * len(pairs) + [2.6], squeeze=False)[0]
         for place, (i, j) in zip(places, pairs, strict=False):
             y = states[:, j] if j != i else np.arange(len(states))
@@ -49,9 +45,6 @@ def experience_figure(data: Any, diagnosis: Any, title: str) -> Any:
 
 def plan_figure(plan: Any, title: str) -> Any:
     """A plan's value and first actions over its first two state variables, the others at the middle."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     mesh, space = plan.mesh_values.mesh, plan.spaces.state
     j = min(1, space.size - 1)
     x, y = (np.linspace(mesh.low[i], mesh.high[i], DRAWN) for i in (0, j))
@@ -62,8 +55,7 @@ def plan_figure(plan: Any, title: str) -> Any:
         states[:, 1] = up.reshape(-1)
     actions = np.asarray(plan.act(states, 0), np.float64).reshape(len(states), -1)[:, 0]
     maps = {"value": plan.value(states, 0), plan.spaces.action.names[0]: actions}
-    with mpl.rc_context({**STYLE, "axes.grid": False}):
-        figure = Figure(figsize=(9.2, 3.6), layout="constrained")
+    with styled_figure(9.2, 3.6, grid=False) as figure:
         for place, (name, values) in zip(figure.subplots(1, 2), maps.items(), strict=True):
             colours = HEAT if name == "value" else "coolwarm"
             drawn = place.pcolormesh(

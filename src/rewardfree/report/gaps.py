@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import BOTH, Picture, check_forms
-from rewardfree.report.style import LEVELS, STYLE, curve_styles, from_zero, legend_below
+from rewardfree.report.style import LEVELS, curve_styles, from_zero, legend_below, styled_figure
 
 #: What a curve can be drawn against: the column of a record, and its label.
 AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environment steps"}
@@ -63,13 +63,13 @@ Planned: TypeAlias = str | Mapping[str, str]
 Names: TypeAlias = Mapping[tuple[str, str], str]
 
 
-def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
+def lines_of(rows: Iterable[tuple[Any, ...]]) -> Lines:
     """Stored records (world, model, strategy, seed, planner, samples, episodes, steps, start, mean, max)."""
     grouped: dict[tuple[str, ...], dict[int, dict[int, tuple[Any, ...]]]] = {}
     for world, model, strategy, seed, planner, samples, *rest in rows:
         runs = grouped.setdefault((world, model, strategy, planner), {})
         runs.setdefault(seed, {})[samples] = (samples, *rest)
-    found: Lines = {}
+    lines: Lines = {}
     for (world, model, strategy, planner), runs in grouped.items():
         checkpoints = sorted(set.intersection(*(set(run) for run in runs.values())))
         if not checkpoints:
@@ -77,8 +77,8 @@ def lines(rows: Iterable[tuple[Any, ...]]) -> Lines:
         table = np.array([[runs[seed][n] for n in checkpoints] for seed in sorted(runs)], float)  # (runs,n,6)
         cost = {name: table[:, :, i].mean(axis=0) for i, name in enumerate(AXES)}  # some end by themselves
         gaps = {name: table[:, :, 3 + i] for i, name in enumerate(MEASURES)}
-        found.setdefault((world, model), {})[strategy, planner] = Line(cost, gaps)
-    return found
+        lines.setdefault((world, model), {})[strategy, planner] = Line(cost, gaps)
+    return lines
 
 
 def checkpoints(panel: Panel) -> list[int]:
@@ -91,13 +91,13 @@ def levels(panel: Panel) -> dict[str, Line]:
     return {planner: line for (_, planner), line in panel.items() if line.level}
 
 
-def gap_table(found: Lines, measure: str = "start", names: Names | None = None) -> Iterator[str]:
+def gap_table(lines: Lines, measure: str = "start", names: Names | None = None) -> Iterator[str]:
     """The lines of a table: mean, half-width of its interval, and standard deviation across runs."""
     yield f"{MEASURES[measure]}: mean +- {CONFIDENCE:.0%} interval (standard deviation across runs)"
-    for key, panel in found.items():
+    for key, panel in lines.items():
         sizes = checkpoints(panel)
         yield ""
-        yield _named(key, names).ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
+        yield panel_name(key, names).ljust(34) + "".join(f"{f'N = {n}':>24s}" for n in sizes)
         for (strategy, planner), line in panel.items():
             name = f"  {strategy + ', ' + planner:32s}"
             if line.level:
@@ -108,7 +108,7 @@ def gap_table(found: Lines, measure: str = "start", names: Names | None = None) 
             yield f"{name}{row}   {line.runs} run{'s' * (line.runs > 1)}"
 
 
-def _named(key: tuple[str, str], names: Names | None) -> str:
+def panel_name(key: tuple[str, str], names: Names | None) -> str:
     """What a panel is called: its world, and its model if that has another name."""
     return names[key] if names is not None else ", ".join(dict.fromkeys(key))
 
@@ -131,7 +131,7 @@ def planned_lines(panel: Panel, planned: Planned) -> dict[str, Line]:
 
 
 def gap_figure(
-    found: Lines,
+    lines: Lines,
     planned: Planned,
     axis: str = "samples",
     measure: str = "start",
@@ -142,20 +142,16 @@ def gap_figure(
 
     Policies that need no data are horizontal. `names` are the panels', if not the world's and model's.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    drawn = {key: planned_lines(panel, planned) for key, panel in found.items()}
+    drawn = {key: planned_lines(panel, planned) for key, panel in lines.items()}
     styles = curve_styles(strategy for each in drawn.values() for strategy in each)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(max(3.6 * len(found), 5.0), 4.0), layout="constrained")
-        axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-        for place, (key, panel) in zip(axes, found.items(), strict=True):
+    with styled_figure(max(3.6 * len(lines), 5.0), 4.0) as figure:
+        axes = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
+        for place, (key, panel) in zip(axes, lines.items(), strict=True):
             for strategy, line in drawn[key].items():
                 if line.cost[axis].all():  # a generative model has no episodes
                     draw_line(place, line, axis, measure, strategy, styles[strategy])
             draw_levels(place, panel, measure)
-            place.set(title=_named(key, names), xlabel=AXES[axis])
+            place.set(title=panel_name(key, names), xlabel=AXES[axis])
             mark_checkpoints(place, panel, axis)
         axes[0].set(ylabel=MEASURES[measure])
         from_zero(axes[:1])
@@ -189,17 +185,17 @@ def mark_checkpoints(place: Any, panel: Panel, axis: str) -> None:
 
 
 def gap_pictures(
-    found: Lines, folder: Path, forms: Sequence[str] = BOTH, names: Names | None = None
+    lines: Lines, folder: Path, forms: Sequence[str] = BOTH, names: Names | None = None
 ) -> list[Picture]:
     """Every figure of a sweep, in every form: by planner, what it costs and how it is measured."""
     check_forms(forms)
     planners = dict.fromkeys(
-        planner for panel in found.values() for (_, planner), line in panel.items() if not line.level
+        planner for panel in lines.values() for (_, planner), line in panel.items() if not line.level
     )
     return [
         Picture(
             folder / f"gap_{measure}_by_{axis}_{planner}",
-            partial(gap_figure, found, planner, axis, measure, names=names),
+            partial(gap_figure, lines, planner, axis, measure, names=names),
             forms,
         )
         for planner, axis, measure in itertools.product(planners, AXES, ("start", "max"))

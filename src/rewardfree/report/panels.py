@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.report.style import LEVELS, STYLE, from_zero, legend_below
+from rewardfree.report.style import LEVELS, from_zero, legend_below, styled_figure
 
 #: A name, places on the axis, means, standard errors, and how the line is drawn.
-Curve: TypeAlias = tuple[str, Any, Any, Any, Mapping[str, Any]]
+DrawnCurve: TypeAlias = tuple[str, Any, Any, Any, Mapping[str, Any]]
 
 
 def panels_figure(
-    references: Sequence[Mapping[str, Any]],
-    curves: Callable[[str], Iterable[Curve]],
+    levels: Mapping[str, Mapping[str, float]],
+    curves: Callable[[str], Iterable[DrawnCurve]],
     axis: str,
     title: str,
     *,
     logarithmic: bool = False,
 ) -> Any:
-    """The curves of every world; `references` say what its myopic and random policies lose.
+    """The curves of every world, beside the levels of its policies that need no data.
 
     A curve with a place at 0 is left out: queries belong to no episode. `logarithmic` gaps show how fast they
     fall.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    across = min(4, len(references))
-    down, width = -(-len(references) // across), max(2.9 * across, 8.0)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, 2.5 * down + 0.9), layout="constrained")
+    across = min(4, len(levels))
+    down, width = -(-len(levels) // across), max(2.9 * across, 8.0)
+    with styled_figure(width, 2.5 * down + 0.9) as figure:
         places = figure.subplots(down, across, squeeze=False).reshape(-1)
-        for place, each in zip(places, references, strict=False):
-            for name, x, mean, error, style in curves(each["world"]):
+        for place, (world, policies) in zip(places, levels.items(), strict=False):
+            for name, x, mean, error, style in curves(world):
                 if not len(x) or not x.all():
                     continue
                 place.plot(x, mean, marker=".", markersize=4, label=name, **style)
                 error = np.nan_to_num(error)
                 place.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.15, lw=0)
-            for name in ("myopic", "random"):
-                place.axhline(each[name], label=f"{name} policy", **LEVELS[name])
-            place.set_title(each["world"], fontsize=9)
+            for name, level in policies.items():
+                place.axhline(level, label=f"{name} policy", **LEVELS[name])
+            place.set_title(world, fontsize=9)
             place.set_xlabel(axis, fontsize=8)
             place.set_xscale("log")
-        for place in places[len(references) :]:
+        for place in places[len(levels) :]:
             place.set_visible(False)
-        shown = places[: len(references)]
+        shown = places[: len(levels)]
         if logarithmic:
             for place in shown:
                 _logarithmic(place)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardfree.experiments.workers import begin_worker, unheard_interrupts
+from rewardfree.experiments.workers import begin_worker, without_interrupts
 from rewardfree.report.style import save
 
 FORMS = ("png", "pdf", "svg")
@@ -45,7 +45,7 @@ class DrawingPool:
     def start(self) -> None:
         """Start the processes now, while there is nothing to draw yet."""
         pool = self._processes()
-        with unheard_interrupts():  # processes are started here
+        with without_interrupts():  # processes are started here
             for _ in range(self._workers):
                 pool.submit(_get_ready)
 
@@ -55,7 +55,7 @@ class DrawingPool:
         if self._workers == 1 or (len(pictures) < FEW and self._pool is None):
             drawn = [picture.draw() for picture in pictures]
         else:
-            with unheard_interrupts():
+            with without_interrupts():
                 drawn = self._processes().map(Picture.draw, pictures)
         return lambda: [path for paths in drawn for path in paths]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,16 @@ _ASIDE: dict[str, dict[str, Any]] = {
     "uniform": {"color": "#777777", "linestyle": "--", "linewidth": 1.0},
     "uniform, pooled": {"color": "#777777", "linestyle": ":", "linewidth": 1.3},
 }
+
+
+@contextmanager
+def styled_figure(width: float, height: float, grid: bool = True) -> Iterator[Any]:
+    """A figure of this size in inches; what is drawn in the block has the one look."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({**STYLE, "axes.grid": grid}):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def curve_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:

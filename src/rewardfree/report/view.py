@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rewardfree.report.gaps import AXES, CONFIDENCE, MEASURES, Line, Lines, Names, Panel, levels
+from rewardfree.report.gaps import AXES, CONFIDENCE, MEASURES, Line, Lines, Names, Panel, levels, panel_name
 from rewardfree.report.labels import label
-from rewardfree.report.recorded import PLANNED, recorded
-from rewardfree.report.repeats import by_kernel
 from rewardfree.report.style import curve_styles
 
 #: Numbers are shown to so many digits, and stored to a few more.
@@ -19,10 +17,10 @@ DIGITS = 6
 SHOWN = ("start", "max")
 
 
-def sweep_view(found: Lines, title: str, settings: str, names: Names | None = None) -> dict[str, Any]:
+def sweep_view(lines: Lines, title: str, settings: str, names: Names | None = None) -> dict[str, Any]:
     """Curves, tables and references of a sweep."""
-    drawn = [key for panel in found.values() for key, line in panel.items() if not line.level]
-    strategies, planners = (list(dict.fromkeys(names)) for names in zip(*drawn, strict=True))
+    drawn = [key for panel in lines.values() for key, line in panel.items() if not line.level]
+    strategies, planners = (list(dict.fromkeys(column)) for column in zip(*drawn, strict=True))
     styles = curve_styles(strategies)
     return {
         "title": title,
@@ -35,27 +33,13 @@ def sweep_view(found: Lines, title: str, settings: str, names: Names | None = No
             {"key": name, "label": label(name), "colour": styles[name]["color"], "dash": _dash(styles[name])}
             for name in strategies
         ],
-        "panels": [_panel_view(key, panel, names) for key, panel in found.items()],
+        "panels": [_panel_view(panel_name(key, names), panel) for key, panel in lines.items()],
     }
 
 
-def spread_view(found: Lines) -> dict[str, Any]:
-    """How far draws of the world lie apart: every draw's mean gap, by kernel, strategy and planner."""
-    views = []
-    for kernel, panels in by_kernel(found).items():
-        common = set.intersection(*({key for key, line in p.items() if not line.level} for p in panels))
-        for strategy, planner in [key for key in panels[0] if key in common]:
-            lines = [panel[strategy, planner] for panel in panels]
-            views.append(
-                {
-                    "kernel": label(kernel),
-                    "strategy": strategy,
-                    "planner": planner,
-                    **{axis: numbers(lines[0].cost[axis]) for axis in AXES},
-                    "gaps": {name: [numbers(line.mean(name)) for line in lines] for name in SHOWN},
-                }
-            )
-    return {"draws": max((len(p) for p in by_kernel(found).values()), default=0), "lines": views}
+def about(seeds: Sequence[int], made: Mapping[str, str]) -> dict[str, str]:
+    """Where the results come from."""
+    return {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **made}
 
 
 def numbers(values: Any) -> list[float]:
@@ -63,8 +47,7 @@ def numbers(values: Any) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, float).reshape(-1)]
 
 
-def _panel_view(key: tuple[str, str], panel: Panel, names: Names | None) -> dict[str, Any]:
-    title = names[key] if names is not None else ", ".join(dict.fromkeys(key))
+def _panel_view(title: str, panel: Panel) -> dict[str, Any]:
     return {
         "title": title,
         "lines": [
@@ -80,18 +63,7 @@ def _panel_view(key: tuple[str, str], panel: Panel, names: Names | None) -> dict
             }
             for name, line in levels(panel).items()
         ],
-        "recorded": [
-            {
-                "strategy": name,
-                "planner": PLANNED[name],
-                "samples": sorted(theirs),
-                "mean": [theirs[n].mean for n in sorted(theirs)],
-                "deviation": [theirs[n].deviation for n in sorted(theirs)],
-                "runs": min(each.runs for each in theirs.values()),
-            }
-            for (kernel, name), theirs in recorded().items()
-            if kernel == key[1] and (name, PLANNED[name]) in panel
-        ],
+        "recorded": [],
     }
 
 
@@ -114,21 +86,21 @@ def _dash(style: Mapping[str, Any]) -> str:
     return {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}[style["linestyle"]]
 
 
-def portrait_view(portrait: Mapping[str, Any]) -> dict[str, Any]:
+def maps_view(maps: Mapping[str, Any]) -> dict[str, Any]:
     """The maps of one world and of what some runs knew of it."""
     return {
-        "title": label(portrait["title"]),
-        "steps": [h + 1 for h in portrait["steps"]],
-        "reward": _map(portrait["reward"]),
-        "law": _map(portrait["law"]),
-        "law_action": numbers([portrait["law_action"]])[0],
+        "title": label(maps["title"]),
+        "steps": [h + 1 for h in maps["steps"]],
+        "reward": _map(maps["reward"]),
+        "law": _map(maps["law"]),
+        "law_action": numbers([maps["law_action"]])[0],
         "runs": [
             {
                 "label": label(run["strategy"]),
                 "sizes": [int(n) for n in run["sizes"]],
                 "moments": [_moment(run, i) for i in range(len(run["sizes"]))],
             }
-            for run in portrait["runs"]
+            for run in maps["runs"]
         ],
     }
 

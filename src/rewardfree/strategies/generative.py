@@ -19,7 +19,7 @@ from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, argmax_tied
 
 
-@registered
+@registered("strategy", "generative")
 @dataclass(frozen=True)
 class Generative(Strategy):
     """Alg 2: query z = argmax sigma_h(z) anywhere, for every step; the world must take any state.

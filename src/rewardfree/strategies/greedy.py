@@ -17,7 +17,7 @@ from rewardfree.strategies.world_run import WorldRun
 from rewardfree.ties import Ties, argmax_tied
 
 
-@registered
+@registered("strategy", "greedy")
 @dataclass(frozen=True)
 class GreedyMaxVariance(EpisodicStrategy):
     """a_h = argmax_a sigma_h(s_h, a) along the real trajectory."""

@@ -19,7 +19,7 @@ from rewardfree.strategies.world_run import WorldRun
 from rewardfree.ties import Ties
 
 
-@registered
+@registered("strategy", "online")
 @dataclass(frozen=True)
 class Online(Strategy):
     """Alg 3: an episode for every step h0, of which the sample of step h0 alone is kept, so it is unbiased.

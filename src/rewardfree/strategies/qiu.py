@@ -27,7 +27,7 @@ class OptimisticStrategy(ValueStrategy):
         )
 
 
-@registered
+@registered("strategy", "qiu")
 @dataclass(frozen=True)
 class Qiu(OptimisticStrategy):
     """Qiu et al. 2021: greedy in Q_h = clip(mean_h[V_{h+1}] + u/H + u, 0, H), u = min(beta sigma_h, H).

@@ -17,7 +17,7 @@ from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.world_run import WorldRun
 
 
-@registered
+@registered("strategy", "scout")
 @dataclass(frozen=True)
 class Scout(EpisodicStrategy):
     """Greedy in E_h = gain(sigma_h) + E[max_a E_{h+1}] through the learnt model; every step is kept.

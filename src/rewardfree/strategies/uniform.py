@@ -14,7 +14,7 @@ from rewardfree.strategies.world_run import WorldRun
 from rewardfree.ties import Ties
 
 
-@registered
+@registered("strategy", "uniform")
 @dataclass(frozen=True)
 class Uniform(EpisodicStrategy):
     """Uniformly random actions: the reference that every exploration has to beat."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from rewardfree.presets import Preset
+from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
@@ -25,7 +26,7 @@ from rewardfree.worlds.world import Observation, World
 #: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
 #: `bump_world`.
 FACTORIES: dict[str, Callable[..., Instance | FiniteWorld]] = {
-    factory.__name__: factory
+    factory.__name__: registered("world")(factory)
     for factory in (
         rkhs_world,
         sharpened_world,

@@ -21,7 +21,7 @@ MOST_CANDIDATES = 1024
 RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
 
-@registered
+@registered("space")
 @dataclass(frozen=True)
 class Box:
     """Named real variables with bounds, which may be infinite; angles are in radians and wrap around.
@@ -140,7 +140,7 @@ class Box:
             )
 
 
-@registered
+@registered("space")
 @dataclass(frozen=True)
 class Discrete:
     """Labels 0 .. n-1. A kernel sees them as unit vectors, or at `coordinates`, one tuple for each."""
@@ -215,7 +215,7 @@ class Discrete:
 Space: TypeAlias = Box | Discrete
 
 
-@registered
+@registered("space")
 @dataclass(frozen=True)
 class Spaces:
     """The state space and the action space of a world."""

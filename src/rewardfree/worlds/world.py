@@ -78,7 +78,7 @@ class World(ABC):
         return {"world": type(self).__name__}
 
 
-@registered
+@registered("observation")
 @dataclass(frozen=True)
 class Observation:
     """What each column of an observation is: ("cos", "theta"), ("sin", "theta"), ("is", "omega")."""

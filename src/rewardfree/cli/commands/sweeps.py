@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rewardfree.cli.console import console
-from rewardfree.cli.engine import Engine, typed_command
-from rewardfree.cli.options import AsEvents, Cluster, Jobs, Quiet
-from rewardfree.cli.report import PORTRAITS, remember_making, write_report
-from rewardfree.cli.reproduction import page_of, redraw
-from rewardfree.cli.stored import RESULTS, stored
+from rewardfree.cli.session import AsEvents, Cluster, Jobs, Quiet, say, typed_command
 from rewardfree.experiments.export import write_csv, write_parquet
-from rewardfree.experiments.running import check_devices
-from rewardfree.experiments.store import Store
+from rewardfree.experiments.folder import ResultsFolder
+from rewardfree.experiments.running import Runner
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.files import written_whole
-from rewardfree.report.gaps import gap_pictures, gap_table, lines
-from rewardfree.report.pictures import check_forms
+from rewardfree.report.pictures import DrawingPool, check_forms
+from rewardfree.studies.catalogue import report_of
+from rewardfree.studies.study import Workspace
 
 
 def sweep(
@@ -46,34 +42,24 @@ def sweep(
     Examples: `rewardfree sweep experiment.toml --out results`,
     `rewardfree sweep experiment.toml --out results --cluster tcp://192.168.1.10:8786`
     """
-    engine = Engine(jobs, cluster, console(quiet, as_json))
+    shown = console(quiet, as_json)
+    runner = Runner(jobs, cluster, allow_imports, shown.watched)
     plan = Sweep.load(file, allow_imports)
     if device is not None:
         plan = plan.on(device)
-    check_devices(plan.units, jobs, cluster)  # before a folder is made
-    folder = Path("out") / plan.name if out is None else out
-    started = time.perf_counter()
-    with (
-        engine.looking_inside(plan.units, folder / PORTRAITS, allow_imports),
-        Store(folder / RESULTS) as store,
-    ):
-        ran = engine.run_sweep(plan, store, allow_imports)
-    if ran:
-        took = f"{ran} units run in {time.perf_counter() - started:.0f} s"
-        remember_making(folder, typed_command(), time=took)
-    said = f"{ran} of {len(plan.units)} units run, the rest was there; results: {folder / RESULTS}"
-    engine.console.say(said)
+    folder = ResultsFolder(Path("out") / plan.name if out is None else out)
+    say(shown, Workspace(folder.path.parent, runner).run_sweep(plan, folder, typed_command()))
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="The folder that a sweep wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or `reproduce` wrote.")],
     csv: Annotated[
         bool, typer.Option("--csv", help="Text, to standard output or a file (the default).")
     ] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Parquet, to the file of --output.")] = False,
     output: Annotated[Path | None, typer.Option(help="A file instead of standard output.")] = None,
 ) -> None:
-    """Write the stored results: a gap for every run, planner and checkpoint.
+    """Write the stored results: of a sweep a gap for every run, planner and checkpoint.
 
     Examples: `rewardfree export results --csv > gaps.csv`,
     `rewardfree export results --parquet --output gaps.parquet`
@@ -82,7 +68,7 @@ def export(
         raise ValueError("--csv and --parquet are two forms: give one of them")
     if parquet and output is None:
         raise ValueError("--parquet needs --output FILE: it is no text for a terminal")
-    with stored(folder) as store:
+    with ResultsFolder(folder).stored() as store:
         if output is None:
             write_csv(store, sys.stdout)
             return
@@ -95,35 +81,22 @@ def export(
 
 
 def figures(
-    folder: Annotated[Path, typer.Argument(help="The folder that a sweep wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or `reproduce` wrote.")],
     form: Annotated[
         list[str] | None, typer.Option("--form", help="png, pdf or svg; may be repeated.")
     ] = None,
 ) -> None:
-    """Print the table of gaps and draw them against samples, episodes and steps, from stored results alone.
-
-    The folder of a reproduction gets its own figures and table again, as PNG and PDF.
+    """Print the table, draw the figures and write the page again, from stored results alone.
 
     Example: `rewardfree figures results --form png --form pdf`
     """
     check_forms(form or [])
-    again = redraw(folder)
-    if again is not None:
-        for line in again:
-            typer.echo(line)
-        return
-    with stored(folder) as store:
-        found = lines(store.rows())
-    drawing = Engine().draw(*gap_pictures(found, folder / "figures", form or ["png"]))
-    for line in gap_table(found):
+    for line in report_of(folder).show(ResultsFolder(folder), DrawingPool(), form or []):
         typer.echo(line)
-    typer.echo(f"\n{len(drawing())} pictures in {folder / 'figures'}")
 
 
 def report(
-    folder: Annotated[
-        Path, typer.Argument(help="The folder of a sweep, or of the paper's figure1, betas or repeats.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or `reproduce` wrote.")],
     out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
 ) -> None:
     """Write one page that shows a folder of results: curves with switches, tables, claims, and maps of runs.
@@ -133,7 +106,4 @@ def report(
 
     Example: `rewardfree report out/reproduce/figure1`
     """
-    page = page_of(folder, out)
-    if page is None:
-        page = write_report(folder, folder.resolve().name, "a sweep of your own", out=out)
-    typer.echo(f"report: {page}")
+    typer.echo(f"report: {report_of(folder).page_of(ResultsFolder(folder), out)}")

@@ -19,7 +19,7 @@ FAMILIES = (math.inf, 2.5, 1.5)
 JUDGE_FACTOR = 2
 
 
-@registered
+@registered("fitted kernel")
 @dataclass(frozen=True)
 class AutoKernel:
     """k = family(ARD lengthscales) + w^2 (1 + x.x'), and the ridge, by marginal likelihood.

@@ -31,7 +31,7 @@ STARTS = 12
 IMPATIENCE = 0.2
 
 
-@registered
+@registered("planner", "dynamics")
 @dataclass(frozen=True)
 class DynamicsPlanner(Planner):
     """KRR of the state change, then value iteration with convex interpolation on a mesh; up to 4 variables.

@@ -3,7 +3,7 @@
 (function () {
   const view = JSON.parse(document.getElementById("view").textContent);
   const main = document.getElementById("main");
-  const state = { axis: "samples", measure: "start", planner: null, hidden: new Set(), portrait: {} };
+  const state = { axis: "samples", measure: "start", planner: null, hidden: new Set(), maps: {} };
   const redraws = [];
   const FONT = { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: "#1d2430" };
   const OPTIONS = { displayModeBar: false, responsive: true };
@@ -222,12 +222,12 @@
     return rows;
   }
 
-  function portrait() {
-    const all = view.portraits;
+  function maps() {
+    const all = view.maps;
     if (!all || !all.length) return;
-    const node = section("portrait", "Inside one run",
+    const node = section("maps", "Inside one run",
       "The world, and what one run (its first seed) knew of it after so many samples per step. Dots are the places where it looked at this step.");
-    const now = state.portrait;
+    const now = state.maps;
     Object.assign(now, { world: 0, run: 0, size: all[0].runs[0].sizes.length - 1, step: 0 });
     const controls = make("div", { class: "controls" }), grid = make("div", { class: "maps" });
     node.append(controls, grid);
@@ -285,7 +285,7 @@
 
   document.getElementById("title").textContent = view.title;
   document.getElementById("settings").textContent = view.settings;
-  claims(); curves(); table(); spread(); portrait(); about();
+  claims(); curves(); table(); spread(); maps(); about();
   redraw();
   document.documentElement.dataset.ready = "yes";
 })();

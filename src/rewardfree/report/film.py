@@ -1,0 +1,44 @@
+"""A plan at work, frame by frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rewardfree.files import written_whole
+from rewardfree.planning import WorldPlan
+from rewardfree.streams import stream
+from rewardfree.worlds import from_gymnasium
+
+#: A film of more frames is thinned.
+MOST_FRAMES = 300
+NEEDED = "a film needs pygame and pillow: pip install 'rewardfree[render]'"
+
+
+def write_film(path: Path, plan: WorldPlan, env: str, options: dict[str, Any], seed: int) -> int:
+    """Play one episode and write what it looks like as GIF; returns the number of frames."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ValueError(NEEDED) from None
+    import gymnasium
+
+    try:
+        world: Any = from_gymnasium(env, **{**options, "render_mode": "rgb_array"})
+        state = world.reset(stream(seed, "rollout", 0))
+        frames = [world.env.render()]
+        for h in range(plan.horizon or world.horizon):
+            state, terminated, cut = world.step(plan.act(state, h))
+            frames.append(world.env.render())
+            if terminated or cut:
+                break
+    except gymnasium.error.DependencyNotInstalled:
+        raise ValueError(NEEDED) from None
+    pause = 1000 // int(world.env.metadata.get("render_fps", 30))
+    every = -(-len(frames) // MOST_FRAMES)
+    images = [Image.fromarray(frame) for frame in frames[::every]]
+    with written_whole(path) as part:
+        images[0].save(
+            part, format="GIF", save_all=True, append_images=images[1:], duration=pause * every, loop=0
+        )
+    return len(images)

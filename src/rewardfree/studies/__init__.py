@@ -1,0 +1,1 @@
+"""The experiments that are published with this package: what each runs, and its tables and figures."""

@@ -1,0 +1,47 @@
+"""The studies by name, and the report of a folder that one of them wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from rewardfree.report.report import OwnSweep, Report
+from rewardfree.studies.baselines.study import Baselines
+from rewardfree.studies.beyond.study import Beyond
+from rewardfree.studies.control.study import Control
+from rewardfree.studies.paper.study import PARTS, Everything, Functions, Table
+from rewardfree.studies.study import STUDY_FILE, Study
+
+STUDIES: dict[str, type[Functions | Table | Everything | Study[Any]]] = {
+    **PARTS,
+    "all": Everything,
+    **{study.name: study for study in (Beyond, Baselines, Control)},
+}
+
+
+def study_named(name: str, **options: Any) -> Functions | Table | Everything | Study[Any]:
+    """The study of that name; options that are None were not given."""
+    if name not in STUDIES:
+        raise ValueError(f"there is {', '.join(STUDIES)} to reproduce, got {name!r}")
+    given = {option: value for option, value in options.items() if value is not None}
+    if set(given) - {field.name for field in fields(STUDIES[name])}:
+        raise ValueError(
+            f"--preset, --draws, --kernels and --device are for the paper's figures, not for {name}"
+        )
+    return STUDIES[name](**given)
+
+
+def report_of(folder: Path) -> Report[Any]:
+    """What a folder's results are shown as: the study that they are of, or a sweep of a user's own."""
+    path = folder / STUDY_FILE
+    if not path.exists():
+        return OwnSweep(folder.resolve().name)
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        study = STUDIES[settings.pop("study")](**settings)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}): run the same command again") from error
+    assert isinstance(study, Report)
+    return study

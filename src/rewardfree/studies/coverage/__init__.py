@@ -1,0 +1,1 @@
+"""How wide confidence intervals have to be, and bounds beside the gap."""

@@ -1,0 +1,1 @@
+"""The library at work: where to look, and one exploration that serves several rewards."""

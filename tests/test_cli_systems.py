@@ -1,0 +1,587 @@
+"""The commands for environments: what they write, what they say, and how they refuse."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control.pendulum import PendulumEnv
+
+import rewardfree as rf
+from reference_runs import small_world
+from rewardfree.cli import main
+from rewardfree.data.run_data import COLUMNS
+from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
+from rewardfree.registry import named, typed_names
+from rewardfree.report import film as film_module
+from rewardfree.report.experience import experience_figure, plan_figure
+from rewardfree.worlds.scaled_model import change_targets
+
+AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
+OWN = "-(theta**2 + 0.1*omega**2)"
+
+
+class Linear(rf.World):
+    """x' = 0.9 x + 0.5 u."""
+
+    state, action, horizon = rf.Box.of(x=(-2.0, 2.0)), rf.Box.of(u=(-2.0, 2.0)), 6
+
+    def start(self, rng):
+        return rng.uniform(-1.0, 1.0, 1)
+
+    def sample(self, state, action, h, rng):
+        return 0.9 * state + 0.5 * action, np.zeros(len(state), bool)
+
+
+class Wheel(rf.World):
+    """A wheel of fortune: it stops anywhere, whatever is done."""
+
+    state, action, horizon = rf.Box.of(theta="angle"), rf.Box.of(u=(-1.0, 1.0)), 6
+
+    def start(self, rng):
+        return rng.uniform(-3.0, 3.0, 1)
+
+    def sample(self, state, action, h, rng):
+        return rng.uniform(-np.pi, np.pi, state.shape), np.zeros(len(state), bool)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    with rf.threads.one_blas_thread():
+        yield
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys):
+    """What `rewardfree ...` ends with and prints, in this process: exit code, lines of stdout, of stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rewardfree", *map(str, arguments)])
+        with pytest.raises(SystemExit) as done:
+            main()
+        said = capsys.readouterr()
+        return done.value.code or 0, said.out.splitlines(), said.err.splitlines()
+
+    return run
+
+
+@cache
+def pendulum():
+    world = rf.from_gymnasium("Pendulum-v1")
+    return rf.explore(world, AUTO, rf.Generative(), transitions=120, progress=False)
+
+
+@cache
+def swing_up():
+    return rf.plan(pendulum(), OWN, horizon=15)
+
+
+@pytest.fixture
+def data(tmp_path):
+    pendulum().save(tmp_path / "data.npz")
+    return tmp_path / "data.npz"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    swing_up().save(tmp_path / "plan.npz")
+    return tmp_path / "plan.npz"
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- explore ---
+
+
+def test_explore_writes_what_the_library_explores(cli, tmp_path):
+    out = tmp_path / "data.npz"
+    code, said, complaints = cli("explore", "Pendulum-v1", "--transitions", 120, "--out", out)
+    assert (code, complaints) == (0, [])
+    assert said[0].startswith("120 steps in ") and str(out) in said[0] and "stopped by transitions" in said[0]
+    assert said[1] == diagnose(pendulum()).verdict
+    found = rf.load(out)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(pendulum(), name), err_msg=name)
+    assert names_in(tmp_path) == ["data.npz"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("scout", rf.Scout()),
+        ("uniform", rf.Uniform()),
+        ("greedy", rf.GreedyMaxVariance()),
+        ("online", rf.Online(0.3)),
+        ("qiu", rf.Qiu(0.3)),
+    ],
+)
+def test_explore_takes_every_strategy_and_limit(cli, tmp_path, strategy, expected):
+    out = tmp_path / "data.npz"
+    options = ("--strategy", strategy, "--beta", 0.3, "--steps", 25, "--seed", 4, "--out", out)
+    assert cli("explore", "CartPole-v1", *options)[0] == 0
+    found = rf.load(out)
+    assert (found.strategy, found.seed, len(found), found.stopped_by) == (expected, 4, 25, "steps")
+
+
+def test_explore_goes_on_from_what_there_is(cli, tmp_path):
+    part, whole = tmp_path / "part.npz", tmp_path / "whole.npz"
+    assert cli("explore", "Pendulum-v1", "--transitions", 70, "--out", part)[0] == 0
+    resumed = ("explore", "Pendulum-v1", "--transitions", 120, "--resume", part, "--out", whole)
+    assert cli(*resumed)[0] == 0
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(rf.load(whole), name), getattr(pendulum(), name), err_msg=name)
+    assert len(rf.load(part)) == 70
+
+
+def test_explore_does_not_go_on_from_another_run(cli, data, tmp_path):
+    for options, message in (
+        (("Pendulum-v1", "--seed", 1), "same seed"),
+        (("Pendulum-v1", "--strategy", "uniform"), "same strategy"),
+        (("CartPole-v1",), "same world"),
+    ):
+        out = tmp_path / "more.npz"
+        code, said, complaints = cli(
+            "explore", *options, "--transitions", 130, "--resume", data, "--out", out
+        )
+        assert (code, said, len(complaints)) == (2, [], 1) and message in complaints[0]
+    assert names_in(tmp_path) == ["data.npz"]
+
+
+INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets jobs in the background ignore it
+from gymnasium.envs.classic_control.pendulum import PendulumEnv
+step, made = PendulumEnv.step, []
+def stepped(self, action):
+    made.append(1)
+    if len(made) == 60:
+        os.kill(os.getpid(), signal.SIGINT)
+    return step(self, action)
+PendulumEnv.step = stepped
+from rewardfree.cli import main
+main()
+"""
+
+
+def test_ctrl_c_keeps_the_data_and_says_how_to_go_on(tmp_path, cli):
+    out, whole = tmp_path / "data.npz", tmp_path / "whole.npz"
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "explore", "Pendulum-v1", "--strategy", "uniform", "--out", out],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 130, done.stderr
+    assert f"--resume {out}" in done.stderr and "Traceback" not in done.stderr
+    kept = rf.load(out)
+    assert len(kept) == 59 and kept.stopped_by == "interrupted"
+    options = ("--strategy", "uniform", "--transitions", 80, "--resume", out, "--out", whole)
+    assert cli("explore", "Pendulum-v1", *options)[0] == 0
+    again = rf.explore(rf.from_gymnasium("Pendulum-v1"), AUTO, rf.Uniform(), transitions=80, progress=False)
+    np.testing.assert_array_equal(rf.load(whole).next_state, again.next_state)
+
+
+def test_an_interrupt_at_any_other_time_is_one_line(cli, monkeypatch, data, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rf, "plan", interrupted)
+    code, said, complaints = cli("plan", data, "--reward", OWN, "--out", tmp_path / "plan.npz")
+    assert (code, said) == (130, []) and len([line for line in complaints if line.strip()]) <= 1
+    assert names_in(tmp_path) == ["data.npz"]
+
+
+def test_a_world_that_breaks_down_leaves_what_was_seen(cli, monkeypatch, tmp_path):
+    step, made = PendulumEnv.step, []
+
+    def stepped(self, action):
+        made.append(1)
+        if len(made) == 30:
+            raise OSError("the motor is off")
+        return step(self, action)
+
+    monkeypatch.setattr(PendulumEnv, "step", stepped)
+    out = tmp_path / "data.npz"
+    code, _, complaints = cli("explore", "Pendulum-v1", "--strategy", "uniform", "--steps", 50, "--out", out)
+    assert code == 1 and len(complaints) == 1 and "the motor is off" in complaints[0]
+    assert str(out) in complaints[0] and len(rf.load(out)) == 29
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("Nowhere-v1",), "there is no environment 'Nowhere-v1'"),
+        (("FrozenLake-v1",), "finitely many states"),
+        (("Pendulum-v1", "--strategy", "magic"), "strategy must be one of scout, generative"),
+        (("Pendulum-v1", "--transitions", 0), "transitions must be"),
+        (("Pendulum-v1", "--transitions", 10, "--steps", 10), ""),
+        (("Pendulum-v1", "--seed", -1), "seed must be"),
+        (("Pendulum-v1", "--resume", "none.npz"), "none.npz"),
+        (("Pendulum-v1", "--strategy", "online", "--beta", -1), "beta must be"),
+    ],
+)
+def test_explore_refuses_in_one_line(cli, tmp_path, options, message):
+    code, said, complaints = cli("explore", *options, "--out", tmp_path / "data.npz")
+    assert (code, said, len(complaints)) == (2, [], 1)
+    assert complaints[0].startswith("rewardfree: ") and message in complaints[0]
+    assert names_in(tmp_path) == []
+
+
+def test_a_result_needs_a_folder_before_any_work_is_done(cli, monkeypatch, data, plan, tmp_path):
+    for name in ("explore", "plan", "rollouts"):
+        monkeypatch.setattr(rf, name, lambda *_, **__: pytest.fail("work was done"))
+    out = tmp_path / "none" / "file"
+    for arguments in (
+        ("explore", "Pendulum-v1", "--out", out),
+        ("plan", data, "--reward", OWN, "--out", out),
+        ("evaluate", plan, "--gif", out),
+    ):
+        code, said, complaints = cli(*arguments)
+        assert (code, said, len(complaints)) == (2, [], 1) and "there is no folder" in complaints[0]
+    assert names_in(tmp_path) == ["data.npz", "plan.npz"]
+
+
+# --- plan ---
+
+
+def test_plan_writes_what_the_library_plans(cli, data, tmp_path):
+    out = tmp_path / "plan.npz"
+    code, said, complaints = cli("plan", data, "--reward", OWN, "--horizon", 15, "--out", out)
+    assert (code, complaints, len(said)) == (0, [], 1)
+    assert said[0].startswith(repr(swing_up())) and said[0].endswith(str(out))
+    state = np.random.default_rng(0).uniform(-3, 3, (20, 2))
+    np.testing.assert_array_equal(rf.load_plan(out).act(state, 3), swing_up().act(state, 3))
+
+
+@pytest.mark.parametrize(
+    ("planner", "expected"),
+    [
+        ("dynamics", rf.DynamicsPlanner()),
+        ("mean", rf.Mean(clip="range")),
+        ("optimistic", rf.Optimistic(0.3, clip="range")),
+        ("pessimistic", rf.Pessimistic(0.3, clip="range")),
+    ],
+)
+def test_plan_takes_every_planner(cli, data, tmp_path, planner, expected):
+    out = tmp_path / "plan.npz"
+    options = ("--planner", planner, "--beta", 0.3, "--horizon", 3, "--terminated", "omega > 7", "--out", out)
+    assert cli("plan", data, "--reward", OWN, *options)[0] == 0
+    assert rf.load_plan(out).planner == expected
+
+
+def test_a_discount_alone_plans_for_no_end(cli, data, tmp_path):
+    out = tmp_path / "plan.npz"
+    assert cli("plan", data, "--reward", OWN, "--discount", 0.9, "--out", out)[0] == 0
+    assert rf.load_plan(out).horizon is None
+
+
+def test_plan_takes_a_table_of_text(cli, tmp_path):
+    rf.explore(Linear(), AUTO, rf.Uniform(), steps=40, progress=False).to_csv(tmp_path / "data.csv")
+    out = tmp_path / "plan.npz"
+    code, _, complaints = cli("plan", tmp_path / "data.csv", "--reward", "-x**2", "--out", out)
+    assert (code, complaints) == (0, [])
+    code, said, complaints = cli("evaluate", out)
+    assert (code, said, len(complaints)) == (2, [], 1) and "give --env ID" in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--reward", "y"), "there is no variable 'y' here: there are h, next_omega"),
+        (("--reward", "__import__('os')"), "there is no function '__import__'"),
+        (("--reward", "log(-1)"), "what the reward returns"),
+        (("--reward", OWN, "--planner", "magic"), "planner must be one of optimistic, mean"),
+        (("--reward", OWN, "--horizon", 0), "horizon must be"),
+        (("--reward", OWN, "--discount", 2), "discount must lie in"),
+        (("--reward", OWN, "--terminated", "next_omega > 1"), "no variable 'next_omega'"),
+    ],
+)
+def test_plan_refuses_in_one_line(cli, data, tmp_path, options, message):
+    code, said, complaints = cli("plan", data, *options, "--out", tmp_path / "plan.npz")
+    assert (code, said, len(complaints)) == (2, [], 1)
+    assert complaints[0].startswith("rewardfree: ") and message in complaints[0]
+    assert names_in(tmp_path) == ["data.npz"]
+
+
+def test_a_clock_without_a_horizon_is_refused_in_one_line(cli, data, tmp_path):
+    options = ("--reward", "h*theta", "--discount", 0.9, "--out", tmp_path / "plan.npz")
+    code, said, complaints = cli("plan", data, *options)
+    assert (code, said, len(complaints)) == (2, [], 1)
+
+
+@pytest.mark.parametrize("command", ["plan", "evaluate", "info"])
+def test_damaged_foreign_and_missing_files_are_refused_in_one_line(cli, data, plan, tmp_path, command):
+    source = plan if command == "evaluate" else data
+    whole = source.read_bytes()
+    wrong = {"cut.npz": whole[: len(whole) // 2], "text.npz": b"hello", "empty.npz": b""}
+    for name, content in wrong.items():
+        (tmp_path / name).write_bytes(content)
+    np.savez(tmp_path / "foreign.npz", numbers=np.arange(3))
+    more = ("--reward", OWN, "--out", tmp_path / "out.npz") if command == "plan" else ()
+    for name in [*wrong, "foreign.npz", "missing.npz", "."]:
+        code, said, complaints = cli(command, tmp_path / name, *more)
+        assert (code, said, len(complaints)) == (2, [], 1), (name, complaints)
+        assert complaints[0].startswith("rewardfree: ")
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_data_are_no_plan_and_a_plan_is_no_data(cli, data, plan):
+    code, _, complaints = cli("evaluate", data)
+    assert code == 2 and "holds data" in complaints[0] and len(complaints) == 1
+    code, _, complaints = cli("plan", plan, "--reward", OWN)
+    assert code == 2 and "holds a plan" in complaints[0] and len(complaints) == 1
+
+
+# --- evaluate ---
+
+
+def test_evaluate_plays_what_rollouts_plays(cli, plan):
+    code, said, complaints = cli("evaluate", plan, "--episodes", 3, "--seed", 6)
+    assert (code, complaints) == (0, [])
+    score = rf.rollouts(rf.from_gymnasium("Pendulum-v1"), swing_up(), OWN, 3, 6)
+    low, high = score.interval()
+    assert f"{score.mean:.4g}" in said[0] and f"{low:.4g} .. {high:.4g}" in said[0]
+    assert f"from {score.returns.min():.4g} to {score.returns.max():.4g}" in said[1]
+    assert f"{swing_up().expected:.4g}" in said[2]
+
+
+def test_evaluate_counts_another_reward_and_plays_another_environment(cli, plan):
+    code, said, _ = cli("evaluate", plan, "--episodes", 2, "--reward", "1")
+    assert code == 0 and "mean return 15 " in said[0] and len(said) == 2  # it never expected that
+    code, _, complaints = cli("evaluate", plan, "--episodes", 2, "--env", "CartPole-v1", "--reward", "x")
+    assert code == 2 and len(complaints) == 1 and "state must have shape" in complaints[0]
+
+
+def test_evaluate_plays_with_the_options_that_were_explored(cli, tmp_path):
+    world = rf.from_gymnasium("Pendulum-v1", horizon=9, g=1.0)
+    data = rf.explore(world, AUTO, rf.Uniform(), transitions=60, progress=False)
+    plan = rf.plan(data, OWN)
+    plan.save(tmp_path / "plan.npz")
+    code, said, _ = cli("evaluate", tmp_path / "plan.npz", "--episodes", 2)
+    assert code == 0 and f"{rf.rollouts(world, plan, OWN, 2, 1).mean:.4g}" in said[0] and "9 steps" in said[1]
+
+
+def test_evaluate_needs_a_formula_for_a_function(cli, tmp_path):
+    rf.plan(pendulum(), lambda s, a: -(s[:, 0] ** 2), horizon=5).save(tmp_path / "plan.npz")
+    code, said, complaints = cli("evaluate", tmp_path / "plan.npz", "--episodes", 2)
+    assert (code, said, len(complaints)) == (2, [], 1) and "give --reward FORMULA" in complaints[0]
+    assert cli("evaluate", tmp_path / "plan.npz", "--episodes", 2, "--reward", "-theta**2")[0] == 0
+
+
+def test_a_film_has_a_frame_for_each_step_and_the_first_state(cli, plan, tmp_path):
+    from PIL import Image
+
+    film = tmp_path / "film.gif"
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1, "--gif", film)
+    assert (code, complaints) == (0, []) and said[-1] == f"16 frames: {film}"
+    with Image.open(film) as picture:
+        assert (picture.format, picture.n_frames) == ("GIF", 16)
+    assert names_in(tmp_path) == ["film.gif", "plan.npz"]
+
+
+def test_a_film_is_as_long_as_the_episodes_that_were_explored(cli, tmp_path):
+    """Also of an environment that has no time limit of its own."""
+    gymnasium.register("Endless-v0", entry_point=PendulumEnv)
+    try:
+        world = rf.from_gymnasium("Endless-v0", horizon=8)
+        data = rf.explore(world, AUTO, rf.Uniform(), transitions=60, progress=False)
+        rf.plan(data, OWN, discount=0.9).save(tmp_path / "plan.npz")
+        film = tmp_path / "film.gif"
+        code, said, _ = cli("evaluate", tmp_path / "plan.npz", "--episodes", 1, "--gif", film)
+        assert code == 0 and said[-1] == f"9 frames: {film}"
+    finally:
+        del gymnasium.registry["Endless-v0"]
+
+
+def test_a_long_film_is_thinned(monkeypatch, plan, cli, tmp_path):
+    from PIL import Image
+
+    monkeypatch.setattr(film_module, "MOST_FRAMES", 5)
+    assert cli("evaluate", plan, "--episodes", 1, "--gif", tmp_path / "film.gif")[0] == 0
+    with Image.open(tmp_path / "film.gif") as picture:
+        assert picture.n_frames <= 5 and picture.info["duration"] >= 4 * 30
+
+
+def test_without_pillow_a_film_says_what_to_install(monkeypatch, plan, cli, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    code, _, complaints = cli("evaluate", plan, "--episodes", 1, "--gif", tmp_path / "film.gif")
+    assert code == 2 and len(complaints) == 1 and "rewardfree[render]" in complaints[0]
+    assert names_in(tmp_path) == ["plan.npz"]
+
+
+# --- info ---
+
+
+def test_info_says_what_data_hold(cli, data, tmp_path):
+    code, said, complaints = cli("info", data, "--out", tmp_path / "data.png")
+    text, found = "\n".join(said), diagnose(pendulum())
+    assert (code, complaints) == (0, [])
+    assert said[0].startswith("120 steps in ") and "Generative" in said[1] and "Pendulum-v1" in text
+    for i, name in enumerate(found.names):
+        line = next(line for line in said if line.startswith(f"{name} "))
+        assert f"{found.error[i]:.2%}" in line and f"{found.typical[i]:.2%}" in line
+    assert f"{found.cells} of {CELLS**2}" in text and found.verdict in text
+    assert (tmp_path / "data.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_info_says_what_a_plan_holds(cli, plan, tmp_path):
+    code, said, _ = cli("info", plan, "--out", tmp_path / "plan.svg")
+    assert code == 0 and said[0] == repr(swing_up())
+    assert any(line.startswith("reward") and OWN in line for line in said)
+    assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
+
+
+def test_info_draws_the_same_picture_twice(cli, data, tmp_path):
+    for name in ("one.png", "two.png"):
+        cli("info", data, "--out", tmp_path / name)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
+    rf.explore(Linear(), AUTO, rf.Uniform(), steps=40, progress=False).to_csv(tmp_path / "data.csv")
+    code, said, _ = cli("info", tmp_path / "data.csv")
+    assert code == 0 and said[0].startswith("40 steps in 7 episodes") and "learned:" in "\n".join(said)
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
+    finite = rf.explore(small_world(), model, rf.Generative(), samples_per_step=3)
+    finite.save(tmp_path / "finite.npz")
+    code, said, _ = cli("info", tmp_path / "finite.npz")
+    assert code == 0 and "6 states, 5 actions, horizon 4" in "\n".join(said)
+    plan = rf.plan(finite, "s")
+    plan.save(tmp_path / "plan.npz")
+    code, said, _ = cli("info", tmp_path / "plan.npz")
+    assert code == 0 and said == [repr(plan)]
+    code, _, complaints = cli("plan", tmp_path / "finite.npz", "--reward", "s")
+    assert code == 2 and "finite world" in complaints[0]
+
+
+def test_a_plan_without_a_mesh_has_no_picture(cli, tmp_path):
+    rf.plan(pendulum(), OWN, rf.Mean(clip="range"), horizon=2).save(tmp_path / "plan.npz")
+    code, said, _ = cli("info", tmp_path / "plan.npz", "--out", tmp_path / "plan.png")
+    assert code == 0 and said[0].startswith("SampledPlan(") and not (tmp_path / "plan.png").exists()
+
+
+def test_a_picture_of_no_known_form_is_refused(cli, data, tmp_path):
+    code, _, complaints = cli("info", data, "--out", tmp_path / "data.xyz")
+    assert code == 2 and len(complaints) == 1 and "xyz" in complaints[0]
+    assert names_in(tmp_path) == ["data.npz"]
+
+
+# --- diagnosis ---
+
+
+def test_held_out_errors_are_those_of_refits_without_each_transition():
+    data = rf.explore(rf.from_gymnasium("Pendulum-v1"), AUTO, rf.Uniform(), transitions=40, progress=False)
+    found, model = diagnose(data), data.fitted.model
+    y, _, _ = change_targets(data.spaces, data.state, data.next_state)
+    z = data.fitted.scaling(data.spaces.features(data.state, data.action))
+    missed = np.empty_like(y)
+    for i in range(40):
+        rest = np.arange(40) != i
+        gram = model.kernel(z[rest], z[rest]) + model.ridge * np.eye(39)
+        missed[i] = y[i] - model.kernel(z[i : i + 1], z[rest])[0] @ np.linalg.solve(gram, y[rest])
+    np.testing.assert_allclose(found.error, np.sqrt((missed**2).mean(axis=0)), rtol=1e-3, atol=1e-6)
+    usual = np.median(np.abs(y - np.median(y, axis=0)), axis=0)
+    np.testing.assert_allclose(found.typical, np.median(np.abs(missed), axis=0) / usual, rtol=1e-2, atol=1e-6)
+
+
+def test_coverage_is_counted_by_cells():
+    data, found = pendulum(), diagnose(pendulum())
+    seen = data.spaces.state.wrapped(np.concatenate([data.state, data.next_state]))
+    np.testing.assert_array_equal(found.low, seen.min(axis=0))
+    np.testing.assert_array_equal(found.high, seen.max(axis=0))
+    counts, _ = np.histogramdd(seen, CELLS, list(zip(found.low, found.high, strict=True)))
+    assert found.cells == (counts > 0).sum()
+    np.testing.assert_allclose(found.span, np.ptp(seen, axis=0) / [2 * np.pi, 16.0])
+    assert found.ends == 0 and found.names == ("theta", "omega")
+
+
+def test_a_wheel_of_fortune_teaches_nothing_and_a_linear_world_everything():
+    wheel, linear = (
+        diagnose(rf.explore(world, AUTO, rf.Uniform(), transitions=90, progress=False))
+        for world in (Wheel(), Linear())
+    )
+    assert wheel.verdict.startswith("learned nothing of theta") and wheel.noise > 0.5
+    assert wheel.error[0] == pytest.approx(1.0, abs=0.2)
+    assert linear.verdict.startswith("learned: ") and linear.error[0] < 1e-3 and linear.noise < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("typical", "begins"),
+    [
+        ((0.01, 0.02), "learned: the next state is known, b least"),
+        ((0.3, 0.1), "learned in part: a is known to 30%"),
+        ((0.3, 0.9), "learned nothing of b"),
+    ],
+)
+def test_a_verdict_is_that_of_the_variable_that_is_known_least(typical, begins):
+    two = np.zeros(2)
+    found = Diagnosis(("a", "b"), two, np.array(typical), two, two, two, 1, 0.0, 0)
+    assert found.verdict.startswith(begins)
+
+
+def test_ends_and_infinite_bounds_are_told():
+    data = rf.explore(rf.from_gymnasium("CartPole-v1"), AUTO, rf.Uniform(), transitions=80, progress=False)
+    found = diagnose(data)
+    assert found.ends == data.terminated.sum() > 0
+    assert np.isnan(found.span).tolist() == [False, True, False, True]
+
+
+def test_labels_and_too_few_transitions_are_refused():
+    with pytest.raises(ValueError, match="at least three transitions are needed, got 2"):
+        diagnose(pendulum().first(transitions=2))
+    world = rf.worlds.LabelledWorld(small_world())
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
+    with pytest.raises(ValueError, match="labels have no state change"):
+        diagnose(rf.explore(world, model, rf.Uniform(), steps=12, progress=False))
+
+
+# --- figures ---
+
+
+def labels(figure):
+    return [(place.get_xlabel(), place.get_ylabel()) for place in figure.axes]
+
+
+def test_figures_of_data_name_their_variables():
+    pairs = labels(experience_figure(pendulum(), diagnose(pendulum()), "title"))
+    assert pairs[0] == ("theta", "omega") and "held-out error" in pairs[1][0]
+    data = rf.explore(rf.from_gymnasium("CartPole-v1"), AUTO, rf.Uniform(), transitions=80, progress=False)
+    figure = experience_figure(data, diagnose(data), "title")
+    assert labels(figure)[:2] == [("x", "v"), ("theta", "omega")]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["end"]
+    assert figure.get_suptitle() == "title"
+    ends = figure.axes[0].collections[1].get_offsets()
+    np.testing.assert_allclose(ends, data.next_state[data.terminated][:, :2])
+    line = rf.explore(Linear(), AUTO, rf.Uniform(), transitions=30, progress=False)
+    figure = experience_figure(line, diagnose(line), "title")
+    assert labels(figure)[0] == ("x", "step")
+    np.testing.assert_allclose(figure.axes[0].collections[0].get_offsets()[:, 0], line.state[:, 0])
+
+
+def test_figures_of_plans_show_values_and_actions():
+    figure = plan_figure(swing_up(), "title")
+    assert labels(figure)[:2] == [("theta", "omega"), ("theta", "omega")]
+    assert {"value", "torque"} <= {text for pair in labels(figure)[2:] for text in pair}
+    value = np.asarray(figure.axes[0].collections[0].get_array()).reshape(121, 121)
+    mesh = swing_up().mesh_values.mesh
+    corner = np.array([mesh.low[0], mesh.high[1]])
+    assert value[-1, 0] == pytest.approx(swing_up().value(corner), rel=1e-5)
+    one = rf.plan(
+        rf.explore(Linear(), AUTO, rf.Uniform(), transitions=30, progress=False), "-x**2", horizon=4
+    )
+    assert labels(plan_figure(one, "title"))[0][0] == "x"
+
+
+def test_the_commands_know_every_strategy_and_planner_of_the_library():
+    made = {type(named("strategy", name, beta=0.1)) for name in typed_names("strategy")}
+    assert made == {
+        rf.Generative, rf.Scout, rf.Online, rf.Qiu, rf.GreedyMaxVariance, rf.Uniform
+    }  # fmt: skip
+    planners = {type(named("planner", name, beta=0.1)) for name in typed_names("planner")}
+    assert planners == {rf.DefaultPlanner, rf.DynamicsPlanner, rf.Mean, rf.Optimistic, rf.Pessimistic}
