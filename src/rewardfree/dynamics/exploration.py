@@ -18,7 +18,7 @@ from rewardfree.estimates.backups import OBJECTIVES, scout_q
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.scaling import ScaledModel
 from rewardfree.worlds.spaces import Box, Spaces
 
 DISCOUNT = 0.98

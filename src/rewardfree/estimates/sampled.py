@@ -11,12 +11,11 @@ import numpy as np
 
 from rewardfree.data import Row, Samples
 from rewardfree.estimates.backups import Backup
-from rewardfree.estimates.model_posteriors import MODEL_POSTERIORS, ModelPosteriors
+from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import midrange
 from rewardfree.posterior import BasisPosterior
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import feature_bounds
+from rewardfree.worlds.scaling import ScaledModel, feature_bounds
 from rewardfree.worlds.spaces import Spaces
 
 

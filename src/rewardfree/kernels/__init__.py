@@ -6,9 +6,8 @@ as a kernel.
 """
 
 from rewardfree.kernels.algebra import Foreign, Kernel, Product, Scaled, Sum, as_kernel
-from rewardfree.kernels.delta import Delta
 from rewardfree.kernels.fitting import AutoKernel
-from rewardfree.kernels.linear import Linear
+from rewardfree.kernels.linear import Delta, Linear
 from rewardfree.kernels.stationary import Matern, SquaredExponential
 from rewardfree.kernels.tangent import NeuralTangent
 

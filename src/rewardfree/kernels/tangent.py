@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rewardfree.arrays import Array, count, namespace, non_negative
 from rewardfree.kernels.algebra import Kernel, set_fields
-from rewardfree.kernels.lengthscales import check_size
+from rewardfree.kernels.stationary import check_size
 from rewardfree.registry import registered
 
 

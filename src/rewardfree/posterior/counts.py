@@ -21,7 +21,7 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.posterior.engine.selection import DesignSelector
+from rewardfree.posterior.engine.backend import DesignSelector
 from rewardfree.posterior.protocol import Designs, Posteriors
 
 

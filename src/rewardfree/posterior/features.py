@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, DType, as_points, as_targets, cast, positive, to_numpy
-from rewardfree.posterior.engine.backend import padded
-from rewardfree.posterior.engine.selection import Selection
+from rewardfree.posterior.engine.backend import Selection, padded
 from rewardfree.posterior.feature_maps import FeatureMap, features_at
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.protocol import BasisPosterior

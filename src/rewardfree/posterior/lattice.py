@@ -17,10 +17,9 @@ import numpy as np
 from rewardfree.arrays import Array, DType, Integers, count, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.earlier import EarlierPosteriors
-from rewardfree.posterior.engine.backend import no_room
+from rewardfree.posterior.engine.backend import Selection, no_room
 from rewardfree.posterior.engine.factors import Factors
 from rewardfree.posterior.engine.prior import prior_rows
-from rewardfree.posterior.engine.selection import Selection
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.protocol import Designs
 from rewardfree.threads import one_blas_thread

@@ -16,8 +16,7 @@ import numpy as np
 from rewardfree.arrays import Array, DType, count, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.cells import Cell, CellTree, morton_order
-from rewardfree.posterior.engine.backend import padded
-from rewardfree.posterior.engine.selection import Selection
+from rewardfree.posterior.engine.backend import Selection, padded
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.variance import VarianceFloor
 

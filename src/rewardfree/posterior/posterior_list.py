@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewardfree.arrays import Array, as_points, to_numpy
-from rewardfree.posterior.engine.selection import DesignSelector
+from rewardfree.posterior.engine.backend import DesignSelector
 from rewardfree.posterior.protocol import Designs, Posterior, Posteriors
 
 

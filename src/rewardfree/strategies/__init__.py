@@ -5,10 +5,9 @@ from rewardfree.strategies.generative import Generative, UncertaintyPath, query_
 from rewardfree.strategies.greedy import GreedyMaxVariance
 from rewardfree.strategies.online import Online
 from rewardfree.strategies.qiu import Qiu
-from rewardfree.strategies.round import Round
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
-from rewardfree.strategies.strategy import Strategy
+from rewardfree.strategies.strategy import Round, Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldFailed, WorldRun
 

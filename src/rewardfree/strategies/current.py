@@ -10,7 +10,7 @@ from rewardfree.dynamics import ExplorationValue
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
 from rewardfree.estimates.backups import OBJECTIVES
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.scaling import ScaledModel
 
 #: Random steps before a kernel is fitted for the first time.
 PILOT = 50

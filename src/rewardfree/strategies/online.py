@@ -12,9 +12,8 @@ from rewardfree.estimates import Backup
 from rewardfree.estimates.backups import Empty, alg3_q
 from rewardfree.registry import registered
 from rewardfree.strategies.current import CurrentEstimate, EpisodePlan
-from rewardfree.strategies.round import Round
 from rewardfree.strategies.run_batch import RunBatch
-from rewardfree.strategies.strategy import Strategy
+from rewardfree.strategies.strategy import Round, Strategy
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.ties import Ties
 

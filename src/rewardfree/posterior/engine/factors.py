@@ -12,9 +12,8 @@ import numpy as np
 
 from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
-from rewardfree.posterior.engine.backend import Backend, Recording, padded
+from rewardfree.posterior.engine.backend import Backend, Places, Recording, Selection, padded
 from rewardfree.posterior.engine.prior import PriorRows
-from rewardfree.posterior.engine.selection import Places, Selection
 from rewardfree.posterior.variance import VarianceFloor
 
 
