@@ -9,9 +9,7 @@ from rewardfree.kernels import Delta
 from rewardfree.model import Model
 from rewardfree.posterior import Counts
 from rewardfree.strategies.strategy import Strategy
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, Grid, World
 
 #: Numbers that a run records for each environment step: where it was, the next state, and three random ones.
 RECORDED = 6

@@ -16,8 +16,7 @@ from rewardfree.model import Model
 from rewardfree.registry import registered
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.ties import Ties, argmax_tied
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds import FiniteWorld, Grid
 
 
 def bernstein_bonus(

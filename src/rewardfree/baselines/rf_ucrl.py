@@ -18,8 +18,7 @@ from rewardfree.arrays import Array, count
 from rewardfree.baselines.counting import CountingStrategy
 from rewardfree.estimates import FiniteEstimate
 from rewardfree.registry import registered
-from rewardfree.strategies.episodic import EpisodicStrategy
-from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.strategies import EpisodicStrategy, RunBatch
 from rewardfree.ties import Ties
 
 #: The largest float.

@@ -17,9 +17,7 @@ from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
-from rewardfree.worlds.scaling import ScaledModel, Scaling
-from rewardfree.worlds.spaces import Box, Space, Spaces
-from rewardfree.worlds.world import Observation
+from rewardfree.worlds import Box, Observation, ScaledModel, Scaling, Space, Spaces
 
 FILE_VERSION = 2
 

@@ -18,8 +18,7 @@ from rewardfree.estimates.backups import OBJECTIVES, scout_q
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds.scaling import ScaledModel
-from rewardfree.worlds.spaces import Box, Spaces
+from rewardfree.worlds import Box, ScaledModel, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.

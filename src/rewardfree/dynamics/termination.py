@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import check_finite
-from rewardfree.worlds.scaling import Scaling
-from rewardfree.worlds.spaces import Space
+from rewardfree.worlds import Scaling, Space
 
 
 class ObservedTermination:

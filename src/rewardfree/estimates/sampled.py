@@ -15,8 +15,7 @@ from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import midrange
 from rewardfree.posterior import BasisPosterior
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.scaling import ScaledModel, feature_bounds
-from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds import ScaledModel, Spaces, feature_bounds
 
 
 @dataclass(frozen=True, eq=False)

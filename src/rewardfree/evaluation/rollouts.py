@@ -12,9 +12,7 @@ from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, co
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, WorldReward, reward_table
 from rewardfree.streams import stream
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.labelled import LabelledWorld
-from rewardfree.worlds.world import World, check_declared
+from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_declared
 
 
 class Policy(Protocol):

@@ -20,8 +20,7 @@ from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
 from rewardfree.registry import from_table, to_table
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.scaling import ScaledModel, Scaling
+from rewardfree.worlds import Grid, ScaledModel, Scaling
 
 FILE_VERSION = 2
 #: What every plan says about itself, and what every one on real states says besides.

@@ -14,8 +14,7 @@ from rewardfree.arrays import CPU, Placement, as_number, check_finite, check_kin
 from rewardfree.data import Experience, RunData
 from rewardfree.estimates import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import Model
-from rewardfree.worlds.spaces import Discrete, Spaces
-from rewardfree.worlds.world import Observation
+from rewardfree.worlds import Discrete, Observation, Spaces
 
 
 @dataclass(frozen=True, eq=False)

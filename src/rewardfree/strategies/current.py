@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from rewardfree.dynamics import ExplorationValue
-from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
-from rewardfree.estimates.backups import OBJECTIVES
+from rewardfree.estimates import OBJECTIVES, Backup, SampledEstimate, SampledRecursion
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds.scaling import ScaledModel
 

@@ -19,9 +19,7 @@ from rewardfree.strategies.scout import Scout
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds.finite import FiniteWorld, check_world
-from rewardfree.worlds.scaling import feature_bounds
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, World, check_world, feature_bounds
 
 
 @overload

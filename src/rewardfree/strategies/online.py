@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from rewardfree.arrays import Array
-from rewardfree.estimates import Backup
-from rewardfree.estimates.backups import Empty, alg3_q
+from rewardfree.estimates import Backup, Empty, alg3_q
 from rewardfree.registry import registered
 from rewardfree.strategies.current import CurrentEstimate, EpisodePlan
 from rewardfree.strategies.run_batch import RunBatch

@@ -11,8 +11,7 @@ import numpy as np
 from rewardfree.dynamics.exploration import check_variables, exploration_posterior
 from rewardfree.strategies.current import MOST_POINTS, PILOT, CurrentExploration, next_refit, refitted_at
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds.scaling import ScaledModel
-from rewardfree.worlds.spaces import Box, Discrete, Space
+from rewardfree.worlds import Box, Discrete, ScaledModel, Space
 
 #: Where the candidates of a query come from.
 QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]

@@ -10,8 +10,7 @@ import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import Backup, FiniteEstimate, ModelPosteriors
-from rewardfree.estimates.backups import Empty, scout_q, state_value
+from rewardfree.estimates import Backup, Empty, FiniteEstimate, ModelPosteriors, scout_q, state_value
 from rewardfree.model import Model
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream

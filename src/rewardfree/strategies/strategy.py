@@ -11,9 +11,7 @@ from rewardfree.estimates import ModelPosteriors
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
 from rewardfree.ties import Ties, check_ties
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, Grid, World
 
 if TYPE_CHECKING:
     from rewardfree.strategies.run_batch import RunBatch

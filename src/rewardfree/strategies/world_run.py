@@ -18,9 +18,7 @@ from rewardfree.progress import progress as shown
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds.scaling import ScaledModel, Scaling
-from rewardfree.worlds.spaces import Box, Space, Spaces
-from rewardfree.worlds.world import World, check_declared
+from rewardfree.worlds import Box, ScaledModel, Scaling, Space, Spaces, World, check_declared
 
 
 @dataclass

@@ -16,8 +16,7 @@ from rewardfree.model import Model
 from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import Planner, WorldPlan
 from rewardfree.rewards import RewardFunction
-from rewardfree.worlds.spaces import Spaces
-from rewardfree.worlds.world import Observation
+from rewardfree.worlds import Observation, Spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)

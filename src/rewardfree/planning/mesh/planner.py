@@ -16,11 +16,11 @@ from rewardfree.dynamics import (
     GivenTermination,
     Mesh,
     MeshDynamics,
+    NextStateModel,
     ObservedTermination,
+    met_box,
     trusted_box,
 )
-from rewardfree.dynamics.extent import met_box
-from rewardfree.dynamics.mesh_dynamics import NextStateModel
 from rewardfree.model import Model
 from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan
