@@ -1,7 +1,5 @@
 """A reward, as a user has it: an array, a function or a formula of states and actions; checked here."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """What strategies that count visits have in common: their posteriors, and the models that suit them."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from rewardfree.arrays import positive, probability

@@ -1,7 +1,5 @@
 """Known explorers with a kernel posterior in the place of counts, or of their own confidence sets."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reward-free exploration with linear function approximation (Wang et al. 2020)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Adaptive domain partitioning (Vakili et al. 2024; pi-KRVI): predictions from a query's own cell."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -4,8 +4,6 @@ Both bound the error of every policy for every reward by a recursion over the es
 the bound, and stop when it is small at the start. Neither rule depends on epsilon before it stops.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from abc import ABC, abstractmethod

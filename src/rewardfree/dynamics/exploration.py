@@ -1,7 +1,5 @@
 """Where there is still something to learn, and which actions lead there: optimism about sigma, not reward."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any

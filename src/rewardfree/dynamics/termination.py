@@ -1,7 +1,5 @@
 """Where episodes end: as a function says, or as the nearest state seen did."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What recursions ask of an estimate of [P_h V], and who makes the posteriors that it rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 

@@ -1,7 +1,5 @@
 """The estimate of [P_h V] on real states: V is known at the next states seen, and regressed from there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How good a policy is in the world itself: play it, and count a reward of ours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The linear kernel, which makes KRR linear regression, and the delta kernel, which makes it tabular."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array, namespace, non_negative

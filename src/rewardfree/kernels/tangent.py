@@ -1,7 +1,5 @@
 """The neural tangent kernel of a ReLU network."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

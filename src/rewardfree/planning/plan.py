@@ -1,7 +1,5 @@
 """The public door of planning: data and a reward give a policy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby

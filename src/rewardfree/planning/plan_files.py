@@ -1,7 +1,5 @@
 """Plans as files: arrays, and one text of JSON; no pickle, and no code."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a planner and a plan are, on finite worlds and on real states."""
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

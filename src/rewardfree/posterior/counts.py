@@ -3,8 +3,6 @@
 With a ridge this is the posterior of the delta kernel: sums of targets, and no factorisation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

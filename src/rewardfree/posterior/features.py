@@ -4,8 +4,6 @@ With A = ridge I + sum_i phi_i phi_i^T and W the inverse of its Cholesky factor,
 phi(q)^T A^-1 sum_i phi_i y_i and sigma(q)^2 = ridge phi(q)^T A^-1 phi(q) = ridge |W phi(q)|^2.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What posteriors of many designs on one finite set share: the set, and the checks of arguments."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np

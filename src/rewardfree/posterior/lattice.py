@@ -6,8 +6,6 @@ from memory. So `append` leaves its row outstanding, and the next question compu
 as its answer. A question about a few points is answered from C^-1 alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 

@@ -5,8 +5,6 @@ is zero outside the window of its cell. NumPy visits each cell by itself: O(n_ce
 device one product over all designs and candidates is faster than many small ones; masks restrict it to cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Separate posteriors in the form of `Posteriors`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

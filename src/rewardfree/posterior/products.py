@@ -1,7 +1,5 @@
 """k(x, y) @ weights without the matrix k(x, y), in blocks that stay in the cache: for very many points."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a strategy or a planner may ask of a posterior."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 

@@ -1,7 +1,5 @@
 """What a run on a world of real states has learnt so far, brought up to date when it is needed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias

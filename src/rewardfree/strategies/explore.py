@@ -1,7 +1,5 @@
 """The public door of exploration: a world, a model and a strategy give data, and no reward enters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 

@@ -1,7 +1,5 @@
 """Exploration without a generative model (Alg 3): reach for the uncertainty of each step in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

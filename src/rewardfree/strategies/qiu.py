@@ -1,7 +1,5 @@
 """Optimistic value iteration (Qiu et al. 2021), the baseline of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

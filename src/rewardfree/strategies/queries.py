@@ -1,7 +1,5 @@
 """Alg 2 on real states: batches of the queries with the largest sigma, over a set of candidates."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias

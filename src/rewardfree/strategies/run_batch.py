@@ -1,7 +1,5 @@
 """Many runs of one strategy side by side on a finite world: what they share, and what they record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Policies from learnt dynamics and values on a mesh."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

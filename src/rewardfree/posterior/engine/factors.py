@@ -3,8 +3,6 @@
 They are small, n^2 numbers for each design, and answer questions about a few points without L.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import array_api_compat
