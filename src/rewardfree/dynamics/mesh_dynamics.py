@@ -18,7 +18,6 @@ class NextStateModel(Protocol):
 
     def next_state(self, state: Any, action: Any) -> Any:
         """The next states (n,d) of states (n,d) and actions."""
-        ...
 
 
 class MeshDynamics:

@@ -17,15 +17,12 @@ class Estimate(Protocol):
 
     def mean(self, h: int, values: Array) -> Any:
         """The estimate of [P_h V]."""
-        ...
 
     def std(self, h: int) -> Any:
         """sigma_h."""
-        ...
 
     def count(self, h: int) -> int:
         """How many samples the regression of step h has."""
-        ...
 
 
 class ModelPosteriors:

@@ -18,7 +18,6 @@ class Policy(Protocol):
 
     def act(self, state: Any, h: int) -> Any:
         """The actions at states (n,d), labels (n,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,11 +139,9 @@ class Strategy(ModelPosteriors, ABC):
 
     def check_model(self, model: Model) -> None:
         """Refuse a model that it does not take."""
-        return
 
     def check_grid(self, grid: Grid) -> None:
         """Refuse states and actions of a finite world that it is not for."""
-        return
 
     def check_device(self, device: str | None) -> None:
         """Refuse a device that it does not run on."""
