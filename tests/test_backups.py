@@ -14,7 +14,7 @@ from rewardfree.estimates import MODEL_POSTERIORS, Backup, FiniteEstimate, Sampl
 from rewardfree.estimates import backups as lines
 from rewardfree.strategies import RunBatch
 from rewardfree.worlds.labelled import LabelledWorld
-from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.scaling import ScaledModel
 
 #: Rounding of a few additions and multiplications of numbers near 1.
 CLOSE = {"rtol": 0, "atol": 1e-14}

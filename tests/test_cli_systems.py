@@ -18,7 +18,7 @@ from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
 from rewardfree.registry import named, typed_names
 from rewardfree.report import film as film_module
 from rewardfree.report.experience import experience_figure, plan_figure
-from rewardfree.worlds.scaled_model import change_targets
+from rewardfree.worlds.scaling import change_targets
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 OWN = "-(theta**2 + 0.1*omega**2)"

@@ -13,7 +13,7 @@ import rewardfree as rf
 from reference_swing import MODEL, SPACES, samples, swings
 from rewardfree.dynamics import Dynamics, GivenTermination, ObservedTermination
 from rewardfree.worlds import Spaces
-from rewardfree.worlds.scaled_model import ScaledModel, change_targets
+from rewardfree.worlds.scaling import ScaledModel, change_targets
 
 # --- the next state as a regression ---
 

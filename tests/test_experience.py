@@ -18,8 +18,7 @@ import rewardfree as rf
 import rewardfree.files as files
 from rewardfree.data.experience import FILE_VERSION
 from rewardfree.worlds import LabelledWorld, Spaces
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds.scaling import ScaledModel, Scaling
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 FIXED = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)

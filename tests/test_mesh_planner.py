@@ -18,8 +18,7 @@ from reference_runs import small_world
 from rewardfree import DynamicsPlanner
 from rewardfree.dynamics import Dynamics
 from rewardfree.planning.mesh import planner as mesh_planner
-from rewardfree.planning.mesh.preparation import Preparation
-from rewardfree.planning.mesh.search import better
+from rewardfree.planning.mesh.planner import Preparation, better
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

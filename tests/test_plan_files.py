@@ -11,8 +11,8 @@ from reference_mesh import CLIMB, QUADRATIC, Cliff, H, Linear, Stairs, X, cliff_
 from reference_runs import small_world
 from rewardfree import DynamicsPlanner
 from rewardfree.planning import PlanRequest
+from rewardfree.planning.mesh.plan import TabulatedPlan
 from rewardfree.planning.mesh.planner import plan_on_mesh
-from rewardfree.planning.mesh.tabulated import TabulatedPlan
 from rewardfree.planning.plan_files import FILE_VERSION
 from rewardfree.worlds import LabelledWorld
 

@@ -10,7 +10,7 @@ from rewardfree.data import Row, Samples
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
 from rewardfree.estimates.backups import alg1_q
 from rewardfree.worlds import LabelledWorld, Spaces
-from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.scaling import ScaledModel
 
 
 def backup(limits, beta=0.0, discount=1.0, empty="prior"):

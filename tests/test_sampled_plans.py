@@ -14,8 +14,7 @@ from reference_runs import small_world
 from rewardfree.data import COLUMNS, Experience
 from rewardfree.estimates import SampledEstimate
 from rewardfree.worlds import LabelledWorld
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds.scaling import ScaledModel, Scaling
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

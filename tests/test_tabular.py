@@ -14,8 +14,8 @@ import reference
 import reference_tabular as textbook
 import rewardfree as rf
 from reference_runs import small_world
+from rewardfree.baselines.jin import ReachingLearner
 from rewardfree.baselines.rf_ucrl import Sizes, express_width, ucrl_width
-from rewardfree.baselines.ucbvi import ReachingLearner
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep

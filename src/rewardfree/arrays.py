@@ -1,7 +1,5 @@
 """Array types and namespaces, and the checks of every array and number that a caller gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 

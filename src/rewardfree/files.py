@@ -1,7 +1,5 @@
 """Files that are replaced in one step or not at all, and named arrays in them: npz without pickle."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import tokenize

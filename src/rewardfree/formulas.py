@@ -1,7 +1,5 @@
 """Formulas that a user types, over named variables: parsed and checked against a short list, never run."""
 
-from __future__ import annotations
-
 import ast
 import math
 import warnings

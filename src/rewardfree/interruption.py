@@ -1,7 +1,5 @@
 """Turn SIGTERM into KeyboardInterrupt, and defer both inside critical sections."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

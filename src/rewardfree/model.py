@@ -22,9 +22,7 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.kernels import AutoKernel, Delta, Kernel, as_kernel
-from rewardfree.kernels.fitting import first_guess, fit_next_states
-from rewardfree.kernels.fitting.finite import FIRST_RIDGE
+from rewardfree.kernels import FIRST_RIDGE, AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
 from rewardfree.posterior import Counts, Design, Lattice, Posteriors
 from rewardfree.registry import registered
 

@@ -1,7 +1,5 @@
 """The settings under which the paper's experiments can be read, each one frozen record."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

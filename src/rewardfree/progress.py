@@ -1,7 +1,5 @@
 """A line on the terminal that says how far a long call is."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Generator, Iterable

@@ -1,7 +1,5 @@
 """The names of kernels, worlds, strategies, planners: one table for files, sweeps and the command line."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """A reward, as a user has it: an array, a function or a formula of states and actions; checked here."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -11,8 +9,7 @@ import numpy.typing as npt
 
 from rewardfree.arrays import Actions, States, as_array, check_finite, to_numpy
 from rewardfree.formulas import Formula
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds import Grid, Spaces
 
 #: A reward of a finite world: (s,a), (h,s,a), a function of coordinates (n,d) and (n,e), or a formula.
 FiniteReward: TypeAlias = npt.ArrayLike | Callable[[States, Actions], npt.ArrayLike] | str

@@ -1,7 +1,5 @@
 """Random numbers by name: a stream depends on its seed and its names, and on nothing else."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

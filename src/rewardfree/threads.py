@@ -1,7 +1,5 @@
 """Hold BLAS to one thread while the engine works, and restore the user's setting afterwards."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which of several nearly equal values counts as the largest."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypeAlias
 
 from rewardfree.arrays import Array, clip, namespace

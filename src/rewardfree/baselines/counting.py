@@ -1,7 +1,5 @@
 """What strategies that count visits have in common: their posteriors, and the models that suit them."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from rewardfree.arrays import positive, probability
@@ -9,9 +7,7 @@ from rewardfree.kernels import Delta
 from rewardfree.model import Model
 from rewardfree.posterior import Counts
 from rewardfree.strategies.strategy import Strategy
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, Grid, World
 
 #: Numbers that a run records for each environment step: where it was, the next state, and three random ones.
 RECORDED = 6

@@ -1,22 +1,17 @@
 """Known explorers with a kernel posterior in the place of counts, or of their own confidence sets."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array
-from rewardfree.estimates import Backup
-from rewardfree.estimates.backups import Empty, bellman_q, sigma_gain, variance_gain
+from rewardfree.estimates import Backup, Empty, bellman_q, sigma_gain, variance_gain
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
 from rewardfree.registry import registered
-from rewardfree.strategies.episodic import ValueStrategy
-from rewardfree.strategies.qiu import OptimisticStrategy
+from rewardfree.strategies import OptimisticStrategy, ValueStrategy
 from rewardfree.ties import Ties
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, World
 
 
 class KernelErrorBound(ValueStrategy):

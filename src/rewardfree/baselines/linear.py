@@ -1,7 +1,5 @@
 """Reward-free exploration with linear function approximation (Wang et al. 2020)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,14 +11,19 @@ from rewardfree.baselines.counting import RECORDED
 from rewardfree.estimates.backups import Empty
 from rewardfree.kernels import Linear
 from rewardfree.model import Model
-from rewardfree.posterior import BasisPosterior, FeatureDesign, FeatureLattice, Posteriors
-from rewardfree.posterior.feature_maps import check_features, check_table, features_at
+from rewardfree.posterior import (
+    BasisPosterior,
+    FeatureDesign,
+    FeatureLattice,
+    Posteriors,
+    check_features,
+    check_table,
+    features_at,
+)
 from rewardfree.registry import registered
 from rewardfree.strategies.qiu import OptimisticStrategy
 from rewardfree.ties import Ties
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.world import World
+from rewardfree.worlds import FiniteWorld, Grid, World
 
 
 @registered("strategy")

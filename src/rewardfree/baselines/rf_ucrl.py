@@ -4,8 +4,6 @@ Both bound the error of every policy for every reward by a recursion over the es
 the bound, and stop when it is small at the start. Neither rule depends on epsilon before it stops.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -18,8 +16,7 @@ from rewardfree.arrays import Array, count
 from rewardfree.baselines.counting import CountingStrategy
 from rewardfree.estimates import FiniteEstimate
 from rewardfree.registry import registered
-from rewardfree.strategies.episodic import EpisodicStrategy
-from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.strategies import EpisodicStrategy, RunBatch
 from rewardfree.ties import Ties
 
 #: The largest float.

@@ -17,10 +17,7 @@ from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import Scaling
-from rewardfree.worlds.spaces import Box, Space, Spaces
-from rewardfree.worlds.world import Observation
+from rewardfree.worlds import Box, Observation, ScaledModel, Scaling, Space, Spaces
 
 FILE_VERSION = 2
 

@@ -1,7 +1,5 @@
 """Data from a file, whatever kind of world they came from."""
 
-from __future__ import annotations
-
 import os
 
 from rewardfree.data.experience import Experience

@@ -1,7 +1,5 @@
 """What the data of every run offer: environment steps in their order, without any reward."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property

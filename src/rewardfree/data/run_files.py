@@ -1,7 +1,5 @@
 """Data of runs as files: columns as arrays, everything else as one text of JSON; no pickle."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,10 +1,10 @@
 """Learnt dynamics: the next state as a regression, and where actions lead on a mesh of states."""
 
 from rewardfree.dynamics.exploration import ExplorationValue
-from rewardfree.dynamics.extent import trusted_box
+from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import Mesh
-from rewardfree.dynamics.mesh_dynamics import MeshDynamics
+from rewardfree.dynamics.mesh_dynamics import MeshDynamics, NextStateModel
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
@@ -13,6 +13,8 @@ __all__ = [
     "GivenTermination",
     "Mesh",
     "MeshDynamics",
+    "NextStateModel",
     "ObservedTermination",
+    "met_box",
     "trusted_box",
 ]

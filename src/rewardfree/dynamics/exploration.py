@@ -1,7 +1,5 @@
 """Where there is still something to learn, and which actions lead there: optimism about sigma, not reward."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -18,8 +16,7 @@ from rewardfree.estimates.backups import OBJECTIVES, scout_q
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.spaces import Box, Spaces
+from rewardfree.worlds import Box, ScaledModel, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.

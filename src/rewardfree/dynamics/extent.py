@@ -1,7 +1,5 @@
 """Which states a mesh should cover: what was seen, what can be believed beyond it, and no ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -13,8 +13,7 @@ from rewardfree.kernels.fitting import leave_one_out
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.scaled_model import ScaledModel, change_targets
-from rewardfree.worlds.spaces import Box, Spaces
+from rewardfree.worlds import Box, ScaledModel, Spaces, change_targets
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3

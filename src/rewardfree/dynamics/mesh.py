@@ -1,7 +1,5 @@
 """Values on a regular mesh of states, and between its nodes by convex interpolation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where every action leads from every node of a mesh: all that value iteration needs of the dynamics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -20,7 +18,6 @@ class NextStateModel(Protocol):
 
     def next_state(self, state: Any, action: Any) -> Any:
         """The next states (n,d) of states (n,d) and actions."""
-        ...
 
 
 class MeshDynamics:

@@ -1,15 +1,12 @@
 """Where episodes end: as a function says, or as the nearest state seen did."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rewardfree.arrays import check_finite
-from rewardfree.worlds.scaling import Scaling
-from rewardfree.worlds.spaces import Space
+from rewardfree.worlds import Scaling, Space
 
 
 class ObservedTermination:

@@ -1,18 +1,39 @@
 """The estimate of [P_h V], on finite sets and on real states, and the Bellman lines that use it."""
 
-from rewardfree.estimates.backups import Backup
-from rewardfree.estimates.estimate import Estimate
+from rewardfree.estimates.backups import (
+    OBJECTIVES,
+    Backup,
+    Empty,
+    alg1_q,
+    alg3_q,
+    bellman_q,
+    qiu_q,
+    scout_q,
+    sigma_gain,
+    state_value,
+    variance_gain,
+)
+from rewardfree.estimates.estimate import MODEL_POSTERIORS, Estimate, ModelPosteriors, SeparatePosteriors
 from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.estimates.model_posteriors import MODEL_POSTERIORS, ModelPosteriors, SeparatePosteriors
 from rewardfree.estimates.sampled import SampledEstimate, SampledRecursion
 
 __all__ = [
     "MODEL_POSTERIORS",
+    "OBJECTIVES",
     "Backup",
+    "Empty",
     "Estimate",
     "FiniteEstimate",
     "ModelPosteriors",
     "SampledEstimate",
     "SampledRecursion",
     "SeparatePosteriors",
+    "alg1_q",
+    "alg3_q",
+    "bellman_q",
+    "qiu_q",
+    "scout_q",
+    "sigma_gain",
+    "state_value",
+    "variance_gain",
 ]

@@ -5,8 +5,6 @@ sigma_h; both broadcast. Clipping is monotone, so Q is left as it is and V = max
 `state_value`. The paper's h = 1..H is 0..H-1 here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias

@@ -18,7 +18,7 @@ import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, namespace, to_numpy
-from rewardfree.estimates.model_posteriors import MODEL_POSTERIORS, ModelPosteriors
+from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import Model, midrange
 from rewardfree.posterior import Counts, EarlierPosteriors, Lattice, Posteriors
 from rewardfree.worlds.grid import Grid

@@ -1,7 +1,5 @@
 """The estimate of [P_h V] on real states: V is known at the next states seen, and regressed from there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +9,11 @@ import numpy as np
 
 from rewardfree.data import Row, Samples
 from rewardfree.estimates.backups import Backup
-from rewardfree.estimates.model_posteriors import MODEL_POSTERIORS, ModelPosteriors
+from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
 from rewardfree.model import midrange
 from rewardfree.posterior import BasisPosterior
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import feature_bounds
-from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds import ScaledModel, Spaces, feature_bounds
 
 
 @dataclass(frozen=True, eq=False)

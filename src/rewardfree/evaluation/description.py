@@ -1,7 +1,5 @@
 """What a finite world and a reward ask of a learner: does planning matter, do the assumptions hold?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

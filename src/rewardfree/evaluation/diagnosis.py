@@ -1,7 +1,5 @@
 """Did exploration learn anything? What was covered, and how well the next state can be told from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

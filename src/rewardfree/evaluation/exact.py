@@ -1,7 +1,5 @@
 """How good a policy really is: exact dynamic programming on a world whose law is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How good a policy is in the world itself: play it, and count a reward of ours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,9 +10,7 @@ from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, co
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, WorldReward, reward_table
 from rewardfree.streams import stream
-from rewardfree.worlds.finite import FiniteWorld
-from rewardfree.worlds.labelled import LabelledWorld
-from rewardfree.worlds.world import World, check_declared
+from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_declared
 
 
 class Policy(Protocol):
@@ -22,7 +18,6 @@ class Policy(Protocol):
 
     def act(self, state: Any, h: int) -> Any:
         """The actions at states (n,d), labels (n,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from rewardfree.planning import ValuePlanner
 from rewardfree.planning.finite import backward, reward_tables, tie_breaks
 from rewardfree.posterior import Lattice
 from rewardfree.strategies import Strategy
-from rewardfree.strategies.batches import as_seeds, check_parts, in_batches, played, rounds_for
+from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld

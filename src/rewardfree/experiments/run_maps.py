@@ -16,7 +16,7 @@ from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import read_arrays, write_arrays
 from rewardfree.planning.finite import reward_tables
-from rewardfree.strategies.batches import rounds_for
+from rewardfree.strategies.explore import rounds_for
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.threads import one_blas_thread
 

@@ -1,7 +1,5 @@
 """The Matern correlation M(r) of smoothness nu: closed forms, their slopes, and M by Bessel functions."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

@@ -1,13 +1,11 @@
 """The neural tangent kernel of a ReLU network."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 from rewardfree.arrays import Array, count, namespace, non_negative
 from rewardfree.kernels.algebra import Kernel, set_fields
-from rewardfree.kernels.lengthscales import check_size
+from rewardfree.kernels.stationary import check_size
 from rewardfree.registry import registered
 
 

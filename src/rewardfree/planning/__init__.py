@@ -1,14 +1,12 @@
 """From reward-free data and a reward to a policy. `Planner` is the contract, `plan` the door."""
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
-from rewardfree.planning.default import DefaultPlanner
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
-from rewardfree.planning.plan import plan, plan_many, plan_runs
+from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
-from rewardfree.planning.planner import Plan, Planner, PlanRequest
+from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.planning.sampled import SampledPlan
-from rewardfree.planning.world_plan import WorldPlan
 
 __all__ = [
     "DefaultPlanner",

@@ -1,7 +1,5 @@
 """Alg 1: plan with the estimate and a bonus, on finite worlds and on real states alike."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,7 @@ import numpy as np
 
 from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, ModelPosteriors
-from rewardfree.estimates.backups import alg1_q
+from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, ModelPosteriors, alg1_q
 from rewardfree.model import Model
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for

@@ -1,7 +1,5 @@
 """Plans as files: arrays, and one text of JSON; no pickle, and no code."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -14,17 +12,13 @@ from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, 
 from rewardfree.estimates import MODEL_POSTERIORS, SampledEstimate
 from rewardfree.files import kind_of, read_arrays, write_arrays
 from rewardfree.planning.finite import FinitePlan
-from rewardfree.planning.mesh.plan import MeshPlan
-from rewardfree.planning.mesh.tabulated import TabulatedPlan
+from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan
 from rewardfree.planning.mesh.values import MeshValues
-from rewardfree.planning.planner import Plan
+from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
-from rewardfree.planning.world_plan import WorldPlan
 from rewardfree.registry import from_table, to_table
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import Scaling
+from rewardfree.worlds import Grid, ScaledModel, Scaling
 
 FILE_VERSION = 2
 #: What every plan says about itself, and what every one on real states says besides.

@@ -11,17 +11,13 @@ import numpy as np
 
 from rewardfree.data import Experience
 from rewardfree.dynamics import GivenTermination
-from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
-from rewardfree.estimates.backups import alg1_q
+from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
 from rewardfree.model import Model
-from rewardfree.planning.planner import Planner, PlanRequest
-from rewardfree.planning.world_plan import WorldPlan
+from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.spaces import Spaces
-from rewardfree.worlds.world import Observation
+from rewardfree.worlds import Observation, ScaledModel, Spaces
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner

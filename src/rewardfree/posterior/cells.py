@@ -4,8 +4,6 @@ A cell of side rho (the box has side 1) with N samples is split into 2^d while r
 half-open, the last ones along an axis closed, so a point of the box lies in exactly one cell.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 With a ridge this is the posterior of the delta kernel: sums of targets, and no factorisation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.posterior.engine.selection import DesignSelector
+from rewardfree.posterior.engine.backend import DesignSelector
 from rewardfree.posterior.protocol import Designs, Posteriors
 
 

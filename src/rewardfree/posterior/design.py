@@ -1,7 +1,5 @@
 """The exact posterior on any points of a continuous space."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import lru_cache

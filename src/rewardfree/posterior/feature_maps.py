@@ -1,7 +1,5 @@
 """Feature maps phi(z) that files and sweeps can name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

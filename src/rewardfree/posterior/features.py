@@ -4,16 +4,13 @@ With A = ridge I + sum_i phi_i phi_i^T and W the inverse of its Cholesky factor,
 phi(q)^T A^-1 sum_i phi_i y_i and sigma(q)^2 = ridge phi(q)^T A^-1 phi(q) = ridge |W phi(q)|^2.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
 from rewardfree.arrays import Array, DType, as_points, as_targets, cast, positive, to_numpy
-from rewardfree.posterior.engine.backend import padded
-from rewardfree.posterior.engine.selection import Selection
+from rewardfree.posterior.engine.backend import Selection, padded
 from rewardfree.posterior.feature_maps import FeatureMap, features_at
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.protocol import BasisPosterior

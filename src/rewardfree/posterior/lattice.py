@@ -6,8 +6,6 @@ from memory. So `append` leaves its row outstanding, and the next question compu
 as its answer. A question about a few points is answered from C^-1 alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -17,10 +15,9 @@ import numpy as np
 from rewardfree.arrays import Array, DType, Integers, count, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.earlier import EarlierPosteriors
-from rewardfree.posterior.engine.backend import no_room
+from rewardfree.posterior.engine.backend import Selection, no_room
 from rewardfree.posterior.engine.factors import Factors
 from rewardfree.posterior.engine.prior import prior_rows
-from rewardfree.posterior.engine.selection import Selection
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.protocol import Designs
 from rewardfree.threads import one_blas_thread

@@ -1,7 +1,5 @@
 """A posterior that predicts from the samples in the cell of a query only, for any points of a box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

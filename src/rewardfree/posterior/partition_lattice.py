@@ -5,8 +5,6 @@ is zero outside the window of its cell. NumPy visits each cell by itself: O(n_ce
 device one product over all designs and candidates is faster than many small ones; masks restrict it to cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +14,7 @@ import numpy as np
 from rewardfree.arrays import Array, DType, count, to_numpy
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.posterior.cells import Cell, CellTree, morton_order
-from rewardfree.posterior.engine.backend import padded
-from rewardfree.posterior.engine.selection import Selection
+from rewardfree.posterior.engine.backend import Selection, padded
 from rewardfree.posterior.finite_posteriors import FinitePosteriors
 from rewardfree.posterior.variance import VarianceFloor
 

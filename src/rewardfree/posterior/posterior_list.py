@@ -1,13 +1,11 @@
 """Separate posteriors in the form of `Posteriors`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from rewardfree.arrays import Array, as_points, to_numpy
-from rewardfree.posterior.engine.selection import DesignSelector
+from rewardfree.posterior.engine.backend import DesignSelector
 from rewardfree.posterior.protocol import Designs, Posterior, Posteriors
 
 

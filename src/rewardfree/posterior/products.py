@@ -1,14 +1,11 @@
 """k(x, y) @ weights without the matrix k(x, y), in blocks that stay in the cache: for very many points."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from rewardfree.arrays import Floats
-from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum
-from rewardfree.kernels.matern import closed_form_in_place
+from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum, closed_form_in_place
 
 #: The most numbers in a block of k(x, y): with its copies it fits into the cache of a core.
 BLOCK = 2**16

@@ -1,7 +1,5 @@
 """What a strategy or a planner may ask of a posterior."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -21,23 +19,18 @@ class Posterior(Protocol):
     @property
     def batch(self) -> tuple[int, ...]:
         """The shape of the leading axes."""
-        ...
 
     def extend(self, points: Array) -> None:
         """Condition on more points (p,d), in place."""
-        ...
 
     def mean(self, targets: Array, at: Array) -> Array:
         """k_n(q)^T (K_n + ridge I)^-1 y: targets (...,n) give (...,m), c columns (...,n,c) give (...,m,c)."""
-        ...
 
     def std(self, at: Array) -> Array:
         """sigma_n(q) = sqrt(k(q,q) - k_n(q)^T (K_n + ridge I)^-1 k_n(q)), shape (...,m)."""
-        ...
 
     def information_gain(self) -> Array:
         """1/2 logdet(I + K_n/ridge), shape (...)."""
-        ...
 
 
 @runtime_checkable
@@ -51,15 +44,12 @@ class BasisPosterior(Posterior, Protocol):
 
     def __len__(self) -> int:
         """The number of points, each of which has a target."""
-        ...
 
     def basis(self, at: Array) -> Array:
         """(m,p): k(q, z_i) for kernels, phi(q) for features."""
-        ...
 
     def weights(self, targets: Array) -> Array:
         """For targets (n,c): (p,c)."""
-        ...
 
 
 @runtime_checkable
@@ -72,29 +62,23 @@ class Posteriors(Protocol):
     @property
     def candidates(self) -> Array:
         """The set Z, (m,d)."""
-        ...
 
     def append(self, designs: Designs, indices: Array) -> None:
         """Add candidate `indices[i]` to design `designs[i]`: any designs, each once, or None for all."""
-        ...
 
     def extend_each(self, indices: Array) -> None:
         """Add p points to every design, candidate indices (g,p)."""
-        ...
 
     def mean(
         self, targets: Array, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None
     ) -> Array:
         """The means for targets (g,n,c), (g,m,c). Designs with fewer than n points ignore the rest."""
-        ...
 
     def std(self, at: Array | None = None, *, rows: Array | None = None, designs: Designs = None) -> Array:
         """sigma at all of Z, at points `at` of it (m,d), or at candidate indices `rows`: (g,m)."""
-        ...
 
     def length(self, designs: Designs = None) -> int:
         """How many targets `mean` wants for each design: the largest count."""
-        ...
 
     def repeat(self, step: Callable[[], None], times: int) -> None:
         """Call `step` that often. A `Lattice` on CUDA records the calls, see `Lattice.repeat`."""

@@ -1,21 +1,23 @@
 """How to choose where to look next. `Strategy` is the contract, `explore` the door."""
 
+from rewardfree.strategies.episodic import EpisodicStrategy, ValueStrategy
 from rewardfree.strategies.explore import default_model, explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
 from rewardfree.strategies.greedy import GreedyMaxVariance
 from rewardfree.strategies.online import Online
-from rewardfree.strategies.qiu import Qiu
-from rewardfree.strategies.round import Round
+from rewardfree.strategies.qiu import OptimisticStrategy, Qiu
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
-from rewardfree.strategies.strategy import Strategy
+from rewardfree.strategies.strategy import Round, Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldFailed, WorldRun
 
 __all__ = [
+    "EpisodicStrategy",
     "Generative",
     "GreedyMaxVariance",
     "Online",
+    "OptimisticStrategy",
     "Qiu",
     "Round",
     "RunBatch",
@@ -23,6 +25,7 @@ __all__ = [
     "Strategy",
     "UncertaintyPath",
     "Uniform",
+    "ValueStrategy",
     "WorldFailed",
     "WorldRun",
     "default_model",

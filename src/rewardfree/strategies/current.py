@@ -1,16 +1,13 @@
 """What a run on a world of real states has learnt so far, brought up to date when it is needed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from rewardfree.dynamics import ExplorationValue
-from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion
-from rewardfree.estimates.backups import OBJECTIVES
+from rewardfree.estimates import OBJECTIVES, Backup, SampledEstimate, SampledRecursion
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds.scaled_model import ScaledModel
+from rewardfree.worlds.scaling import ScaledModel
 
 #: Random steps before a kernel is fitted for the first time.
 PILOT = 50

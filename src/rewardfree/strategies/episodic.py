@@ -1,7 +1,5 @@
 """Strategies whose rounds are one whole episode, every step of which is kept."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Exploration with a generative model (Alg 2): look where the uncertainty is largest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Greedy maximal variance: a heuristic of the paper's experiments that does not look ahead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

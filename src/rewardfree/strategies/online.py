@@ -1,20 +1,16 @@
 """Exploration without a generative model (Alg 3): reach for the uncertainty of each step in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from rewardfree.arrays import Array
-from rewardfree.estimates import Backup
-from rewardfree.estimates.backups import Empty, alg3_q
+from rewardfree.estimates import Backup, Empty, alg3_q
 from rewardfree.registry import registered
 from rewardfree.strategies.current import CurrentEstimate, EpisodePlan
-from rewardfree.strategies.round import Round
 from rewardfree.strategies.run_batch import RunBatch
-from rewardfree.strategies.strategy import Strategy
+from rewardfree.strategies.strategy import Round, Strategy
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.ties import Ties
 

@@ -1,12 +1,9 @@
 """Optimistic value iteration (Qiu et al. 2021), the baseline of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rewardfree.estimates import Backup
-from rewardfree.estimates.backups import Empty, qiu_q
+from rewardfree.estimates import Backup, Empty, qiu_q
 from rewardfree.registry import registered
 from rewardfree.strategies.episodic import ValueStrategy
 from rewardfree.ties import Ties

@@ -1,7 +1,5 @@
 """Alg 2 on real states: batches of the queries with the largest sigma, over a set of candidates."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -11,8 +9,7 @@ import numpy as np
 from rewardfree.dynamics.exploration import check_variables, exploration_posterior
 from rewardfree.strategies.current import MOST_POINTS, PILOT, CurrentExploration, next_refit, refitted_at
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.spaces import Box, Discrete, Space
+from rewardfree.worlds import Box, Discrete, ScaledModel, Space
 
 #: Where the candidates of a query come from.
 QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]

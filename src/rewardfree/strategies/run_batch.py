@@ -1,7 +1,5 @@
 """Many runs of one strategy side by side on a finite world: what they share, and what they record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,8 +8,7 @@ import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import Backup, FiniteEstimate, ModelPosteriors
-from rewardfree.estimates.backups import Empty, scout_q, state_value
+from rewardfree.estimates import Backup, Empty, FiniteEstimate, ModelPosteriors, scout_q, state_value
 from rewardfree.model import Model
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream

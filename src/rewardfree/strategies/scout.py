@@ -1,7 +1,5 @@
 """Exploration that uses every step: go where the model says there is most to learn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Uniformly random actions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,24 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
 from rewardfree.budget import Clock, Limits
-from rewardfree.data import Experience, Row, Samples
+from rewardfree.data import COLUMNS, Experience, Row, Samples
 from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.model import Model
 from rewardfree.progress import progress as shown
-from rewardfree.strategies.run_log import RunLog
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds.scaled_model import ScaledModel
-from rewardfree.worlds.scaling import Scaling
-from rewardfree.worlds.spaces import Box
-from rewardfree.worlds.world import World, check_declared
+from rewardfree.worlds import Box, ScaledModel, Scaling, Space, Spaces, World, check_declared
+
+
+@dataclass
+class RunLog:
+    """A row for each step, and the first states that were seen."""
+
+    rows: list[Row] = field(default_factory=list)
+    starts: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, data: Experience) -> RunLog:
+        """What was recorded before."""
+        columns = zip(*(getattr(data, name) for name in COLUMNS), strict=True)
+        return cls([Row(*row) for row in columns], list(data.starts))
+
+    def columns(self, spaces: Spaces) -> dict[str, Any]:
+        """The columns of an `Experience`, and its starts."""
+        state, action = _form(spaces.state), _form(spaces.action)
+        whole: tuple[Any, tuple[int, ...]] = (np.int64, ())
+        flag: tuple[Any, tuple[int, ...]] = (bool, ())
+        columns: dict[str, Any] = {}
+        forms = (whole, whole, state, action, state, flag, flag)
+        for i, (name, (kind, shape)) in enumerate(zip(COLUMNS, forms, strict=True)):
+            column = np.array([row[i] for row in self.rows], kind).reshape(len(self.rows), *shape)
+            column.flags.writeable = False
+            columns[name] = column
+        kind, shape = state
+        return {**columns, "starts": np.array(self.starts, kind).reshape(len(self.starts), *shape)}
+
+
+def _form(space: Space) -> tuple[Any, tuple[int, ...]]:
+    """The type of a value of a space, and its shape."""
+    return (np.float64, (space.size,)) if isinstance(space, Box) else (np.int64, ())
+
 
 #: A world that can be put into any state is also asked where episodes begin, so often.
 STARTS = 20

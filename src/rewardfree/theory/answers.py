@@ -1,7 +1,5 @@
 """What the theory says about one problem: every reading of every formula, and whether it is vacuous."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace

@@ -1,7 +1,5 @@
 """Sample complexities: the smallest N for which a theorem promises epsilon, by bisection."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

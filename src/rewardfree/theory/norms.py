@@ -1,7 +1,5 @@
 """Norms of functions in a kernel's space, measured on finite sets: lower bounds, sharper with less jitter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

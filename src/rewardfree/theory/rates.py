@@ -1,7 +1,5 @@
 """The paper's Table 1: samples that the guarantees of reward-free methods need, with constants set to 1."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Mercer spectra on [0,1]^d: eigenvalues and eigenfunctions of a kernel, and how fast they fall."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

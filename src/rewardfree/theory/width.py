@@ -6,8 +6,6 @@ sigma^2 = sup_{||f|| <= 1} (f(z) - zeta.f_n)^2 + ridge |zeta|^2 has two parts: t
 with B1, the second the noise.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

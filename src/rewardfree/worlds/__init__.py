@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from rewardfree.presets import Preset
 from rewardfree.registry import registered
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.grid import Grid
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
     bump_world,
@@ -19,9 +20,10 @@ from rewardfree.worlds.hard_suite import hard_suite, hard_world
 from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.rkhs import rkhs_world
-from rewardfree.worlds.spaces import Box, Discrete, Spaces
+from rewardfree.worlds.scaling import ScaledModel, Scaling, change_targets, feature_bounds
+from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 from rewardfree.worlds.tabular import garnet_world, riverswim_world
-from rewardfree.worlds.world import Observation, World
+from rewardfree.worlds.world import Observation, World, check_declared
 
 #: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
 #: `bump_world`.
@@ -46,16 +48,24 @@ __all__ = [
     "Box",
     "Discrete",
     "FiniteWorld",
+    "Grid",
     "GymnasiumWorld",
     "Instance",
     "LabelledWorld",
     "Observation",
     "Preset",
+    "ScaledModel",
+    "Scaling",
+    "Space",
     "Spaces",
     "World",
     "bump_world",
     "bumps",
+    "change_targets",
+    "check_declared",
+    "check_world",
     "corridor_world",
+    "feature_bounds",
     "from_gymnasium",
     "garnet_world",
     "hard_suite",

@@ -1,7 +1,5 @@
 """Gymnasium's classic-control environments: what their states are, and how to put one into a state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The paper's draws are nearly bandits: the next state hardly depends on the actio
 close to optimal without any data.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Eight instances on which methods are compared, each with several rewards that data must serve."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A finite world, the rewards that are revealed after exploration, and what a learner is told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A finite world behind the interface of `World`: its states are labels with coordinates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's worlds: a reward and a transition law drawn from the kernel's own function space."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Small worlds whose states are not places, on which tabular methods are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rewardfree.arrays import count

@@ -17,7 +17,7 @@ from rewardfree.report.contents import experience_lines, plan_lines, transitions
 from rewardfree.report.experience import experience_figure, plan_figure
 from rewardfree.report.film import write_film
 from rewardfree.report.style import save
-from rewardfree.strategies.default import default_strategy
+from rewardfree.strategies.explore import default_strategy
 
 
 def explore(

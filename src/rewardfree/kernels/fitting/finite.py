@@ -1,7 +1,5 @@
 """A kernel and a ridge for a finite world, fitted to next states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement

@@ -1,7 +1,5 @@
 """The marginal likelihood of a kernel's parameters, its gradient, and leave-one-out errors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What policies would gain inside the model, and which states they would meet."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,18 +11,195 @@ import numpy as np
 
 from rewardfree.arrays import as_number, count
 from rewardfree.data import Experience
-from rewardfree.dynamics.mesh_dynamics import NextStateModel
+from rewardfree.dynamics import (
+    Dynamics,
+    GivenTermination,
+    Mesh,
+    MeshDynamics,
+    NextStateModel,
+    ObservedTermination,
+    met_box,
+    trusted_box,
+)
+from rewardfree.model import Model
+from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan
-from rewardfree.planning.mesh.preparation import REFINED_ABOVE, SIDES, Preparation
-from rewardfree.planning.mesh.search import Search, better
+from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.registry import registered
-from rewardfree.rewards import RewardFunction
+from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
 
-__all__ = ["SIDES", "DynamicsPlanner", "plan_on_mesh"]
+#: The most nodes for each variable, by the number of variables.
+SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
+#: All actions at all nodes: of the first mesh, and of one that is laid over what its plan meets.
+FIRST_ROWS, ROWS = 110_000, 270_000
+#: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
+REFINED_ABOVE = 2
+#: States met inside the model are widened by this share before a mesh is laid over them.
+MARGIN = 0.1
+
+
+class Preparation:
+    """Learnt dynamics, where episodes end, and the first mesh: computed once, it serves every reward."""
+
+    def __init__(
+        self,
+        planner: DynamicsPlanner,
+        data: Experience,
+        model: Model | None,
+        terminated: Any,
+        predictor: NextStateModel | None,
+    ) -> None:
+        # Not the data themselves, which hold this for the next reward.
+        self.planner, self.spaces = planner, data.spaces
+        self.observation, self.provenance = data.observation, data.provenance
+        samples = data.at(np.flatnonzero(data.kept))
+        if len(samples) < 2:
+            raise ValueError(f"at least two transitions are needed to learn dynamics, got {len(samples)}")
+        scaled = data.fitted if model is None else None
+        self.dynamics = Dynamics.learn(data.spaces, model or data.model, samples, scaled)
+        if self.dynamics.space.size not in SIDES:
+            raise ValueError(
+                f"DynamicsPlanner takes up to {max(SIDES)} state variables, got {self.dynamics.space.size}: "
+                'use rf.Mean(clip="range"), which regresses values instead'
+            )
+        self.is_end: Any
+        if terminated is None:
+            self.is_end = ObservedTermination(data.spaces.state, samples.next_state, samples.terminated)
+        else:
+            self.is_end = GivenTermination(data.spaces.state, *ends_of(terminated, data.spaces))
+        self.actions = data.spaces.action.candidates(planner.actions)
+        self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
+        self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
+        self.noisy = self.noisy and predictor is None
+        seen = np.concatenate([samples.state, samples.next_state])
+        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
+
+    @classmethod
+    def of(
+        cls,
+        planner: DynamicsPlanner,
+        data: Experience,
+        model: Model | None,
+        terminated: Any,
+        predictor: NextStateModel | None,
+    ) -> Preparation:
+        """The one for these data, from the last time if nothing but the reward has changed."""
+        key = planner, model, terminated, predictor
+        if callable(terminated):  # what it answers may have changed since the last time
+            return cls(planner, data, model, terminated, predictor)
+        if key not in data.prepared:
+            data.prepared.clear()  # one is enough: a mesh and its matrix are large
+            data.prepared[key] = cls(planner, data, model, terminated, predictor)
+        preparation: Preparation = data.prepared[key]
+        return preparation
+
+    def over(self, met: Any, starts: Any) -> MeshDynamics:
+        """The dynamics on a mesh over states (n,d) that were met from some starts."""
+        return self._laid(*met_box(self.dynamics, met, starts, self.is_end, MARGIN), ROWS)
+
+    def _laid(self, low: Any, high: Any, rows: int) -> MeshDynamics:
+        space = self.dynamics.space
+        side = self.planner.sides
+        if side is None:
+            fits = int((rows / len(self.actions)) ** (1.0 / space.size))
+            side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
+        mesh = Mesh(low, high, (side,) * space.size, space.angular)
+        return MeshDynamics(self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy)
+
+
+#: A plan that looks far ahead takes its time: it is tried from fewer first states.
+DEEP, FEW_STARTS = 3, 4
+
+
+@dataclass(frozen=True, eq=False)
+class TriedPlan:
+    """A plan, its returns (k,) inside the model, and the states (n,d) that it meets there."""
+
+    plan: MeshPlan
+    returns: Any
+    met: Any
+
+
+def better(one: TriedPlan, other: TriedPlan) -> TriedPlan:
+    """The one with the larger mean return from the starts that both were tried from; the first of equals."""
+    both = min(len(one.returns), len(other.returns))
+    return other if other.returns[:both].mean() > one.returns[:both].mean() else one
+
+
+class Search:
+    """Tries plans for one reward. `counted` is the discount that returns are counted with."""
+
+    def __init__(
+        self,
+        preparation: Preparation,
+        reward: RewardFunction,
+        horizon: int | None,
+        counted: float,
+        starts: Any,
+    ) -> None:
+        self.preparation, self.reward, self.horizon = preparation, reward, horizon
+        self.counted, self.starts = counted, starts
+
+    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...]) -> TriedPlan:
+        """The best of some discounts on one mesh."""
+        rewards, changing = self._rewards_on(on_mesh), self.reward.uses_step
+        values = [
+            value_iteration(on_mesh, rewards, self.horizon, discount, changing) for discount in discounts
+        ]
+        return functools.reduce(better, self.tried(on_mesh, values, depth))
+
+    def tried(self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int) -> list[TriedPlan]:
+        """Plans with what they gain inside the model, and the states they meet."""
+        plans = [self._plan(on_mesh, one, depth) for one in values]
+        starts = self.starts if depth <= DEEP else self.starts[:FEW_STARTS]
+        outcomes = imagined_returns(plans, starts, self.counted)
+        return [TriedPlan(plan, *outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
+
+    def is_perfect(self, best: TriedPlan) -> bool:
+        """Whether every step gains the largest reward that there is: nothing can be better."""
+        if self.horizon is None or self.reward.uses_step:
+            return False
+        if self._largest < 0.0:  # an episode that ends sooner may lose less
+            return False
+        most = self._largest * float(np.sum(self.counted ** np.arange(self.horizon)))
+        return bool(best.returns.mean() >= most - 1e-9 * most)
+
+    @functools.cached_property
+    def _largest(self) -> float:
+        """The largest reward on the first mesh."""
+        return float(self._rewards_on(self.preparation.on_mesh)(0).max())
+
+    def _rewards_on(self, on_mesh: MeshDynamics) -> Callable[[int], Any]:
+        """r_h at every action and node, averaged over what may follow."""
+        outcomes = on_mesh.outcomes if self.reward.uses_next else on_mesh.outcomes[:1]
+
+        def at(h: int) -> Any:
+            rewards = [self.reward(h, *on_mesh.pairs, next_state) for next_state in outcomes]
+            return sum(rewards) / len(rewards)
+
+        return at
+
+    def _plan(self, on_mesh: MeshDynamics, values: MeshValues, depth: int) -> MeshPlan:
+        preparation = self.preparation
+        return MeshPlan(
+            spaces=preparation.spaces,
+            observation=preparation.observation,
+            horizon=self.horizon,
+            planner=preparation.planner,
+            provenance=preparation.provenance,
+            model=preparation.dynamics.model,
+            transitions=len(preparation.dynamics.points),
+            reward=self.reward,
+            on_mesh=on_mesh,
+            mesh_values=values,
+            depth=1 if on_mesh.noisy else depth,
+            expected=0.0,
+        )
+
 
 #: A lookahead may ask for this many next states at its last step.
 MOST_LEAVES, DEEPEST = 250, 5

@@ -1,7 +1,5 @@
 """Values of a mesh by steps to go: computed backwards, kept as far as they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,7 @@ import array_api_compat.numpy
 import numpy as np
 
 from rewardfree.arrays import Array, cast, float_dtype
-from rewardfree.posterior.engine.backend import no_room
-from rewardfree.posterior.engine.selection import Places, Selection
+from rewardfree.posterior.engine.backend import Places, Selection, no_room
 
 #: Bytes of one row of a tile: 40 candidates in float64, 80 in float32. The rows of a tile lie end to end, and
 #: products tile by tile were measured to be faster than products of full rows (benchmarks/tiles.py).

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.engine.backend import no_room, padded
-from rewardfree.posterior.engine.selection import Places, Selection
+from rewardfree.posterior.engine.backend import Places, Selection, no_room, padded
 
 #: The host reads the outcome of checks on a CUDA device after this many checks.
 CHECKS_AT_ONCE = 256

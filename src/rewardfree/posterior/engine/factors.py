@@ -3,8 +3,6 @@
 They are small, n^2 numbers for each design, and answer questions about a few points without L.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import array_api_compat
@@ -12,9 +10,8 @@ import numpy as np
 
 from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
-from rewardfree.posterior.engine.backend import Backend, Recording, padded
+from rewardfree.posterior.engine.backend import Backend, Places, Recording, Selection, padded
 from rewardfree.posterior.engine.prior import PriorRows
-from rewardfree.posterior.engine.selection import Places, Selection
 from rewardfree.posterior.variance import VarianceFloor
 
 

@@ -1,7 +1,5 @@
 """Rows k(z, Z) of the prior covariance of a finite set, in the cheapest of three ways."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np
