@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from rewardfree import cli
 from rewardfree.cli import console as module
-from rewardfree.cli.console import BETWEEN_LINES, Events, Silent, Text, console
+from rewardfree.cli.console import BETWEEN_LINES, Console, Events, Silent, console
 from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
@@ -70,7 +70,7 @@ def events(text):
 
 def test_a_log_hears_every_thirty_seconds(clock, capsys):
     """At 30, 60 and 90 s of 100; the end is for the command to tell."""
-    watch(Text(), clock, 10.0, total=10)
+    watch(Console(), clock, 10.0, total=10)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == (
@@ -82,13 +82,13 @@ def test_a_log_hears_every_thirty_seconds(clock, capsys):
 @pytest.mark.parametrize(("seconds", "heard"), [(BETWEEN_LINES - 0.1, 1), (BETWEEN_LINES, 2)])
 def test_thirty_seconds_have_to_pass(clock, capsys, seconds, heard):
     """Of three units the last is not told."""
-    watch(Text(), clock, seconds, total=3)
+    watch(Console(), clock, seconds, total=3)
     assert len(capsys.readouterr().err.splitlines()) == heard
 
 
 def test_what_was_stored_is_done_and_took_no_time(clock, capsys):
     """5 s each: those that were there before would make it look faster than it is."""
-    watch(Text(), clock, 5.0, total=110, stored=100)
+    watch(Console(), clock, 5.0, total=110, stored=100)
     assert capsys.readouterr().err == "106 of 110 units, 12.0/min, 20 s left\n"
 
 
@@ -101,7 +101,7 @@ def test_what_was_stored_is_done_and_took_no_time(clock, capsys):
     ],
 )
 def test_rates_and_times_have_units_that_fit(clock, capsys, seconds, total, first):
-    watch(Text(), clock, seconds, total)
+    watch(Console(), clock, seconds, total)
     assert capsys.readouterr().err.splitlines()[0] == first
 
 
@@ -145,7 +145,7 @@ def test_silence(clock, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("shown", [Text(), Silent()])
+@pytest.mark.parametrize("shown", [Console(), Silent()])
 def test_an_interruption_is_an_error_even_if_nothing_else_is_said(shown, capsys):
     shown.interrupted("interrupted with 1 of 2 units stored in x", "rewardfree sweep y")
     said = "rewardfree: interrupted with 1 of 2 units stored in x; to go on: rewardfree sweep y\n"
@@ -155,7 +155,7 @@ def test_an_interruption_is_an_error_even_if_nothing_else_is_said(shown, capsys)
 # --- all of them ---
 
 
-@pytest.mark.parametrize("shown", [Text(), Silent(), Events()], ids=lambda shown: type(shown).__name__)
+@pytest.mark.parametrize("shown", [Console(), Silent(), Events()], ids=lambda shown: type(shown).__name__)
 def test_units_are_asked_for_one_at_a_time_and_let_go(shown, capsys):
     asked, ended = [], []
 
@@ -178,22 +178,22 @@ def test_the_bar_is_for_terminals(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(module, "_bar", lambda *_: "the bar")
     monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
-    assert Text().watched([], 0) != "the bar"
+    assert Console().watched([], 0) != "the bar"
     screen.isatty = lambda: True
-    assert Text().watched([], 0) == "the bar"
+    assert Console().watched([], 0) == "the bar"
     module.sys.stderr = None
-    assert list(Text().watched([1], 1)) == [1]
+    assert list(Console().watched([1], 1)) == [1]
 
 
 def test_signs_that_the_output_lacks_do_no_harm(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    Text().say("β = 1, Matérn")
+    Console().say("β = 1, Matérn")
     assert raw.getvalue().decode().endswith("n\n") and b" = 1, Mat" in raw.getvalue()
 
 
 def test_quiet_and_json_are_two_wishes():
-    assert [type(console(*each)) for each in [(), (True,), (False, True)]] == [Text, Silent, Events]
+    assert [type(console(*each)) for each in [(), (True,), (False, True)]] == [Console, Silent, Events]
     with pytest.raises(ValueError, match="--quiet says nothing and --json says it to programs: give one"):
         console(quiet=True, as_json=True)
 

@@ -91,12 +91,13 @@ def test_means_are_of_seeds():
 @pytest.mark.parametrize(("own", "verdict"), [(0.0, "must met"), (-5.0, "must NOT met")])
 def test_a_must_is_judged_by_the_mean_of_queries(own, verdict):
     lines = scores_table(records(own), TASKS)
-    assert all(verdict in line for line in lines[1:])
+    assert all(verdict in line for line in lines[1 : 1 + len(TASKS)])
+    assert "no quantitative benchmark" in lines[1 + len(TASKS)]
 
 
 def test_a_published_score_is_reached_by_who_reaches_it():
     line = next(line for line in scores_table(records(own=5.0), TASKS) if line.startswith("Pendulum"))
-    assert "best published reached by queries and online" in line
+    assert "best published reached by queries and online and random data" in line
     line = next(line for line in scores_table(records(), TASKS) if line.startswith("Pendulum"))
     assert "best published" not in line
 
@@ -178,3 +179,11 @@ def test_bad_numbers_are_refused(what, options, said):
 def test_jobs_are_at_least_one():
     with pytest.raises(ValueError, match="jobs must be a whole number of at least 1, got 0"):
         Runner(jobs=0)
+
+
+def test_the_true_dynamics_are_planned_with_on_the_same_seeds():
+    units = study_named("control", seed=5, runs=3).units()
+    seeds = {(unit.env, unit.oracle): [] for unit in units}
+    for unit in units:
+        seeds[unit.env, unit.oracle].append(unit.seed)
+    assert seeds == {(task.env, oracle): [2005, 2006, 2007] for task in TASKS for oracle in (False, True)}

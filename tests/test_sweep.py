@@ -145,8 +145,7 @@ def test_every_factory_of_worlds_can_be_named(tmp_path):
     tables = [{"type": name, **options.get(name, size)} for name in rf.worlds.FACTORIES]
     sweep = Sweep.of({**table(worlds=tables, models=[DELTA], runs=1), "samples_per_step": [2]})
     assert {unit.names[0] for unit in sweep.units} == set(rf.worlds.FACTORIES)
-    cache = InstanceCache()
-    records = [record for unit in sweep.units for record in unit.run(cache)]
+    records = [record for unit in sweep.units for record in unit.run(InstanceCache())]
     assert len(records) == len(rf.worlds.FACTORIES) * (2 + 2 * 2)
     assert min(record.start for record in records) >= -1e-12
 

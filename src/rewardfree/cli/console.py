@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
@@ -17,32 +16,19 @@ T = TypeVar("T")
 BETWEEN_LINES, BETWEEN_EVENTS = 30.0, 1.0
 
 
-class Console(ABC):
-    """Where a command's lines and its progress go."""
-
-    @abstractmethod
-    def say(self, line: str) -> None:
-        """One line of what was found."""
-
-    @abstractmethod
-    def interrupted(self, line: str, command: str) -> None:
-        """What is safe, and the command that goes on."""
-
-    @abstractmethod
-    def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
-        """Items as they are finished, `total` of them, of which `stored` were there before."""
-
-
-class Text(Console):
+class Console:
     """For people: lines, and a bar that goes away on a terminal, or a line now and then elsewhere."""
 
     def say(self, line: str) -> None:
+        """One line of what a command prints."""
         typer.echo(line)  # which knows terminals that lack a sign
 
     def interrupted(self, line: str, command: str) -> None:
+        """What is safe, and the command that goes on."""
         typer.echo(f"rewardfree: {line}; to go on: {command}", err=True)
 
     def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
+        """Items as they are finished, `total` of them, of which `stored` were there before."""
         on_terminal = sys.stderr is not None and sys.stderr.isatty()
         return _bar(items, total, stored) if on_terminal else _now_and_then(items, total, stored)
 
@@ -52,9 +38,6 @@ class Silent(Console):
 
     def say(self, line: str) -> None:
         pass
-
-    def interrupted(self, line: str, command: str) -> None:
-        Text().interrupted(line, command)
 
     def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
         yield from items
@@ -87,7 +70,7 @@ def console(quiet: bool = False, as_json: bool = False) -> Console:
     """The one that was asked for."""
     if quiet and as_json:
         raise ValueError("--quiet says nothing and --json says it to programs: give one of them")
-    return Silent() if quiet else Events() if as_json else Text()
+    return Silent() if quiet else Events() if as_json else Console()
 
 
 class _Pace:

@@ -98,29 +98,25 @@ class Runner:
         """Units with their records, in whichever order they end."""
         if self.cluster is not None:
             return dask_cluster.finished_units(waiting, self.cluster, self.allow_imports)
-        here: list[Unit] = []
-        if on_device(waiting):
-            here = [unit for unit in waiting if unit.device != "cpu" or isinstance(unit, ReferenceUnit)]
-            waiting = [unit for unit in waiting if unit not in set(here)]
+        here = _beside_a_device(waiting) if on_device(waiting) else []
+        rest = [unit for unit in waiting if unit not in set(here)]
         processes = self.jobs or os.cpu_count() or 1
         return itertools.chain(
-            self._one_by_one(here), local.finished_units(waiting, processes, self.allow_imports)
+            self._one_by_one(here), local.finished_units(rest, processes, self.allow_imports)
         )
 
-    def _one_by_one(self, waiting: Sequence[Unit]) -> Iterator[tuple[Unit, list[Any]]]:
+    def _one_by_one(self, units: Sequence[SweepUnit | ReferenceUnit]) -> Iterator[tuple[Unit, list[Any]]]:
         """Units in this process: a device is busy with one of them, and its memory is not shared out.
 
         Meanwhile a thread draws the next worlds; an error there is raised again where a world is needed.
         """
-        tables = list(
-            dict.fromkeys(unit.world for unit in waiting if isinstance(unit, SweepUnit | ReferenceUnit))
-        )
+        worlds = list(dict.fromkeys(unit.world for unit in units))
         begun = 0
         with ThreadPoolExecutor(1) as thread:  # more would keep this one from feeding the device
-            for unit in waiting:
-                near = tables.index(unit.world) + AHEAD if isinstance(unit, SweepUnit | ReferenceUnit) else 0
-                for table in tables[begun:near]:
-                    thread.submit(self.cache.instance, table)
+            for unit in units:
+                near = worlds.index(unit.world) + AHEAD
+                for world in worlds[begun:near]:
+                    thread.submit(self.cache.instance, world)
                 begun = max(begun, near)
                 with errors_of(unit):
                     records = unit.run(self.cache)
@@ -161,6 +157,15 @@ class Runner:
 def on_device(units: Iterable[Unit]) -> bool:
     """Whether some of them run on one that is not the CPU."""
     return any(unit.device != "cpu" for unit in units)
+
+
+def _beside_a_device(units: Sequence[Unit]) -> list[SweepUnit | ReferenceUnit]:
+    """What runs in this process: what is for the device, and what is done at once."""
+    return [
+        unit
+        for unit in units
+        if isinstance(unit, ReferenceUnit) or (isinstance(unit, SweepUnit) and unit.device != "cpu")
+    ]
 
 
 def _mixed(units: list[Unit]) -> list[Unit]:

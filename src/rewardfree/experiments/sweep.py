@@ -13,7 +13,7 @@ from typing import Any
 from rewardfree.arrays import check_kind, count, float_dtype
 from rewardfree.experiments.unit import NO_DATA, ReferenceUnit, SweepUnit, Unit
 from rewardfree.model import Model
-from rewardfree.planning import ValuePlanner
+from rewardfree.planning import Planner
 from rewardfree.registry import build, canonical, check
 from rewardfree.strategies import Strategy
 
@@ -22,10 +22,12 @@ PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planne
 CONTRACTS: dict[str, tuple[type, str]] = {
     "models": (Model, "rf.Model"),
     "strategies": (Strategy, "an rf.strategies.Strategy"),
-    "planners": (ValuePlanner, "rf.Optimistic, rf.Mean or rf.Pessimistic"),
+    "planners": (Planner, "an rf.planning.Planner, such as rf.Mean"),
 }
 #: Entries that may name those of another part with `for`.
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
+#: What a table says to the sweep, and not to the object that it describes.
+ENTRY = {part: ("name", "for") if part in MEANT_FOR else ("name",) for part in PARTS}
 #: Runs of a unit, unless somebody says otherwise: on the CPU few, whose posteriors stay in its caches; on a
 #: device many, which it computes together.
 BATCH, DEVICE_BATCH = 2, 500
@@ -132,8 +134,7 @@ def _entries(table: Mapping[str, Any], part: str, allow_imports: bool) -> dict[s
         raise ValueError(f"a sweep needs tables [[{part}]], with two brackets, got {tables!r:.100}")
     entries: dict[str, Entry] = {}
     for entry in tables:
-        ours = ("name", "for") if part in MEANT_FOR else ("name",)
-        options = {key: value for key, value in entry.items() if key not in ours}
+        options = {key: value for key, value in entry.items() if key not in ENTRY[part]}
         check(PARTS[part], options, allow_imports)
         cpu_only = False
         if part in CONTRACTS:  # a world may take its time

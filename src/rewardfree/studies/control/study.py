@@ -30,8 +30,12 @@ class Control(SeededStudy[list[dict[str, Any]]]):
     def units(self) -> list[ControlUnit]:
         size = (150, 3) if self.quick else (1000, 20)
         slow_first = list(reversed(self.tasks))
-        units = [ControlUnit(task.env, seed, *size) for seed in self.seeds for task in slow_first]
-        return units + [ControlUnit(task.env, self.seeds[0], *size, oracle=True) for task in self.tasks]
+        return [
+            ControlUnit(task.env, seed, *size, oracle)
+            for oracle in (False, True)
+            for seed in self.seeds
+            for task in slow_first
+        ]
 
     def read(self, store: Store) -> list[dict[str, Any]]:
         return store.tables()
