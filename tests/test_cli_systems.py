@@ -220,7 +220,7 @@ def test_a_world_that_breaks_down_leaves_what_was_seen(cli, monkeypatch, tmp_pat
         (("FrozenLake-v1",), "finitely many states"),
         (
             ("Pendulum-v1", "--strategy", "magic"),
-            "strategy must be one of generative, greedy, online, qiu, scout, uniform",
+            "strategy must be one of generative, greedy",
         ),
         (("Pendulum-v1", "--transitions", 0), "transitions must be"),
         (("Pendulum-v1", "--transitions", 10, "--steps", 10), ""),
