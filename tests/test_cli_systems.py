@@ -299,7 +299,7 @@ def test_plan_takes_a_table_of_text(cli, tmp_path):
         (("--reward", "y"), "there is no variable 'y' here: there are h, next_omega"),
         (("--reward", "__import__('os')"), "there is no function '__import__'"),
         (("--reward", "log(-1)"), "what the reward returns"),
-        (("--reward", OWN, "--planner", "magic"), "planner must be one of optimistic, mean"),
+        (("--reward", OWN, "--planner", "magic"), "planner must be one of default, dynamics, mean"),
         (("--reward", OWN, "--horizon", 0), "horizon must be"),
         (("--reward", OWN, "--discount", 2), "discount must lie in"),
         (("--reward", OWN, "--terminated", "next_omega > 1"), "no variable 'next_omega'"),

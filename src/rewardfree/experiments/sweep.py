@@ -141,6 +141,10 @@ def _entries(table: Mapping[str, Any], part: str, allow_imports: bool) -> dict[s
             made = build(PARTS[part], options, allow_imports)
             check_kind(made, CONTRACTS[part][0], f"the {PARTS[part]} {options['type']}", CONTRACTS[part][1])
             cpu_only = isinstance(made, Strategy) and made.cpu_only
+            if isinstance(made, Planner) and not made.plans_finite:
+                raise ValueError(
+                    f"the {PARTS[part]} {options['type']} is for real states, a sweep for finite ones"
+                )
         name, meant_for = _file_name(entry.get("name", options["type"])), entry.get("for")
         if name in entries:
             raise ValueError(f"two [[{part}]] are called {name!r}: give them different names")
