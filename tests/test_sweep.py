@@ -205,7 +205,7 @@ def test_a_unit_is_a_learning_curve():
         ({"worlds": {"type": "corridor_world"}}, r"needs tables \[\[worlds\]\], with two brackets"),
         ({"models": [1]}, r"needs tables \[\[models\]\], with two brackets"),
         ({"worlds": [{"type": "corridor_world", "colour": 1}]}, "world corridor_world: .*colour"),
-        ({"worlds": [{"type": "river"}]}, "world must be one of rkhs_world, "),
+        ({"worlds": [{"type": "river"}]}, "world must be one of bump_world, "),
         ({"models": [DELTA | {"for": "paper"}]}, "`for` must be a list of names of worlds, got 'paper'"),
         ({"models": [DELTA | {"for": 3}]}, "`for` must be a list"),
         ({"strategies": [{"type": "Uniform", "for": ["paper"]}]}, "strategy Uniform: .*for"),
@@ -220,7 +220,7 @@ def test_a_unit_is_a_learning_curve():
         ({"planners": [{"type": "Mean"}, {"type": "Mean"}]}, "two .* are called 'Mean'"),
         (
             {"planners": [{"type": "Best"}]},
-            "planner must be one of Optimistic, Mean, Pessimistic, .*, or module",
+            "planner must be one of DefaultPlanner, .*, Mean, Optimistic, Pessimistic, or module",
         ),
         (
             {"planners": [{"type": "DynamicsPlanner"}]},

@@ -115,7 +115,7 @@ def maker_named(kind: str, name: str, allow_imports: bool = False) -> Callable[.
         return makers[name]
     module, _, attribute = name.partition(":")
     if not attribute:
-        raise ValueError(f"{kind} must be one of {', '.join(makers)}, or module:object, got {name!r}")
+        raise ValueError(f"{kind} must be one of {', '.join(sorted(makers))}, or module:object, got {name!r}")
     if not allow_imports:
         raise ValueError(
             f"{kind} {name!r} would import and run code of its own: say --allow-imports if you trust it"
@@ -152,13 +152,13 @@ def _frozen(entry: Any) -> Any:
 
 def typed_names(kind: str) -> list[str]:
     """The short names of a kind."""
-    return list(_TYPED[kind])
+    return sorted(_TYPED[kind])
 
 
 def named(kind: str, typed: str, **options: Any) -> Any:
     """The object of a short name, made with those of the options that it has."""
     makers = _TYPED[kind]
     if typed not in makers:
-        raise ValueError(f"{kind} must be one of {', '.join(makers)}, got {typed!r}")
-    known = inspect.signature(makers[typed]).parameters
-    return makers[typed](**{name: value for name, value in options.items() if name in known})
+        raise ValueError(f"{kind} must be one of {', '.join(sorted(makers))}, got {typed!r}")
+    parameters = inspect.signature(makers[typed]).parameters
+    return makers[typed](**{name: value for name, value in options.items() if name in parameters})
