@@ -161,5 +161,5 @@ def named(kind: str, typed: str, **options: Any) -> Any:
     makers = _TYPED[kind]
     if typed not in makers:
         raise ValueError(f"{kind} must be one of {', '.join(sorted(makers))}, got {typed!r}")
-    known = inspect.signature(makers[typed]).parameters
-    return makers[typed](**{name: value for name, value in options.items() if name in known})
+    parameters = inspect.signature(makers[typed]).parameters
+    return makers[typed](**{name: value for name, value in options.items() if name in parameters})

@@ -53,17 +53,17 @@ class Events(Console):
         self._tell("interrupted", text=line, command=command)
 
     def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
-        pace, told = _Pace(total, stored), -BETWEEN_EVENTS
+        pace, last = _Pace(total, stored), -BETWEEN_EVENTS
         self._tell("progress", **pace.fields())
         for item in items:
             yield item
             pace.done += 1
-            if pace.seconds - told >= BETWEEN_EVENTS or pace.done == total:
+            if pace.seconds - last >= BETWEEN_EVENTS or pace.done == total:
                 self._tell("progress", **pace.fields())
-                told = pace.seconds
+                last = pace.seconds
 
-    def _tell(self, event: str, **about: Any) -> None:
-        typer.echo(json.dumps({"event": event, **about}))
+    def _tell(self, event: str, **fields: Any) -> None:
+        typer.echo(json.dumps({"event": event, **fields}))
 
 
 def console(quiet: bool = False, as_json: bool = False) -> Console:
@@ -131,11 +131,11 @@ def _bar(items: Iterable[T], total: int, stored: int) -> Generator[T, None, None
 
 
 def _now_and_then(items: Iterable[T], total: int, stored: int) -> Generator[T, None, None]:
-    pace, told = _Pace(total, stored), 0.0
+    pace, last = _Pace(total, stored), 0.0
     for item in items:
         yield item
         pace.done += 1
-        if pace.seconds - told >= BETWEEN_LINES and pace.done < total and sys.stderr is not None:
+        if pace.seconds - last >= BETWEEN_LINES and pace.done < total and sys.stderr is not None:
             sys.stderr.write(f"{pace.done} of {total} units, {pace}\n")
             sys.stderr.flush()
-            told = pace.seconds
+            last = pace.seconds

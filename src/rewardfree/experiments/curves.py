@@ -1,4 +1,4 @@
-"""Learning curves: how good the plan is after so many samples, for many runs of one strategy."""
+"""Learning curves: the gap of the plan as samples grow, for many runs of one strategy."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def learning_curves(
         )
     check_kind(planners, Mapping, "planners", 'named planners such as {"mean": rf.Mean()}')
     given = {"samples_per_step": samples_per_step, "transitions": transitions}
-    sizes = {unit: None if wanted is None else _checkpoints(unit, wanted) for unit, wanted in given.items()}
+    sizes = {unit: None if n is None else _checkpoints(unit, n) for unit, n in given.items()}
     budget = Budget.of(model, tuple(sizes), **{unit: n and n[-1] for unit, n in sizes.items()})
     checkpoints = sizes[budget.unit] or []
     strategy = strategy.within(budget, world)

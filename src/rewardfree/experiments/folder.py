@@ -43,12 +43,9 @@ class ResultsFolder:
     def remember(self, command: str, time: str) -> None:
         """Note how the results were made."""
         versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-        about = {
-            "command": command,
-            "versions": f"rewardfree {rf.__version__}, Python {platform.python_version()}, {versions}",
-            "time": time,
-        }
-        self.write("made.json", json.dumps(about, indent=1))
+        python = f"rewardfree {rf.__version__}, Python {platform.python_version()}, {versions}"
+        made = {"command": command, "versions": python, "time": time}
+        self.write("made.json", json.dumps(made, indent=1))
 
     def made(self) -> dict[str, str]:
         """What was noted, if anything was."""
@@ -56,7 +53,7 @@ class ResultsFolder:
         if not path.exists():
             return {}
         try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-            return {str(name): str(value) for name, value in about.items()}
+            made = json.loads(path.read_text(encoding="utf-8"))
+            return {str(name): str(value) for name, value in made.items()}
         except (ValueError, AttributeError) as error:
             raise ValueError(f"{path} is damaged ({error}): remove it, and the page says less") from error

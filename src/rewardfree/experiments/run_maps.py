@@ -115,7 +115,7 @@ def write_maps(runs: Sequence[SweepUnit], path: Path, runner: Runner) -> Iterato
     for run in runs:
         by_world.setdefault(run.world, []).append(run)
     made: dict[Unit, dict[str, Any]] = {}
-    for unit, maps in runner.finished([MapsUnit(tuple(own)) for own in by_world.values()]):
+    for unit, maps in runner.finished([MapsUnit(tuple(part)) for part in by_world.values()]):
         assert isinstance(unit, MapsUnit)
         for run, tables in zip(unit.runs, maps, strict=True):
             made[run] = tables

@@ -1,4 +1,4 @@
-"""Results in one SQLite file that survives whatever happens to the process that writes it."""
+"""Results in one SQLite file, which stays whole when the process that writes it is killed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the right to write; a second process is told that somebody has it."""
+        """Hold the right to write; a second process is told that another has it."""
         lock = self.path.with_name(self.path.name + ".lock")
         with lock.open("a") as file:
             try:

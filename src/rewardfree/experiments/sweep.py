@@ -28,7 +28,7 @@ CONTRACTS: dict[str, tuple[type, str]] = {
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
 #: What a table says to the sweep, and not to the object that it describes.
 ENTRY = {part: ("name", "for") if part in MEANT_FOR else ("name",) for part in PARTS}
-#: Runs of a unit, unless somebody says otherwise: on the CPU few, whose posteriors stay in its caches; on a
+#: Runs of a unit, unless a file says otherwise: on the CPU few, whose posteriors stay in its caches; on a
 #: device many, which it computes together.
 BATCH, DEVICE_BATCH = 2, 500
 #: More was hardly meant: a list of their units alone would fill the memory.

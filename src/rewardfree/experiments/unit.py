@@ -33,8 +33,8 @@ class InstanceCache:
     def instance(self, table: str) -> Instance:
         """What a table describes. Of two threads that want it at once the second waits for the first."""
         with self._lock:
-            own = self._locks.setdefault(table, threading.Lock())
-        with own:
+            drawing = self._locks.setdefault(table, threading.Lock())
+        with drawing:
             made = self._made.get(table)
             if made is None:
                 made = as_instance(build("world", json.loads(table), self.allow_imports))

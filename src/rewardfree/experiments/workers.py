@@ -13,7 +13,7 @@ from typing import Any
 
 from rewardfree.experiments.unit import InstanceCache, Unit
 
-#: A unit whose worker dies this often is given up, and a sweep after so many such units.
+#: A unit whose worker dies this often is given up, and a sweep after as many such units.
 ATTEMPTS = 3
 #: glibc's names: how much freed memory to keep, and how many arrays to take from the system each by itself.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4

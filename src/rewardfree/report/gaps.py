@@ -143,7 +143,7 @@ def gap_figure(
     Policies that need no data are horizontal. `names` are the panels', if not the world's and model's.
     """
     drawn = {key: planned_lines(panel, planned) for key, panel in lines.items()}
-    styles = curve_styles(strategy for each in drawn.values() for strategy in each)
+    styles = curve_styles(strategy for of_panel in drawn.values() for strategy in of_panel)
     with styled_figure(max(3.6 * len(lines), 5.0), 4.0) as figure:
         axes = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
         for place, (key, panel) in zip(axes, lines.items(), strict=True):

@@ -1,4 +1,4 @@
-"""Figures that are still to be drawn: each takes most of a second, so many are shared out to processes."""
+"""Figures that are still to be drawn: each takes most of a second, so processes share many of them."""
 
 from __future__ import annotations
 
@@ -83,6 +83,6 @@ def check_forms(forms: Sequence[str]) -> None:
 def save_as(figure: Any, path: Path, forms: Sequence[str] = BOTH) -> list[Path]:
     """One figure in several forms, at `path` with the form as its ending."""
     paths = [path.with_name(f"{path.name}.{form}") for form in forms]
-    for each in paths:
-        save(figure, each)
+    for form in paths:
+        save(figure, form)
     return paths

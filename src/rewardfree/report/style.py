@@ -66,7 +66,7 @@ def curve_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 def legend_below(figure: Any, axes: Iterable[Any], columns: int = 3) -> None:
     """One legend for all panels, below them."""
     drawn = [zip(*place.get_legend_handles_labels(), strict=True) for place in axes]
-    handles = {label: handle for each in drawn for handle, label in each}
+    handles = {label: handle for pairs in drawn for handle, label in pairs}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 

@@ -12,7 +12,7 @@ from rewardfree.report.gaps import AXES, CONFIDENCE, MEASURES, Line, Lines, Name
 from rewardfree.report.labels import label
 from rewardfree.report.style import curve_styles
 
-#: Numbers are shown to so many digits, and stored to a few more.
+#: Of numbers on the page; fewer are shown.
 DIGITS = 6
 SHOWN = ("start", "max")
 

@@ -14,7 +14,6 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import Unit
-from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
 from rewardfree.studies.study import SeededStudy
 from rewardfree.worlds.hard_suite import suite_names
@@ -32,7 +31,7 @@ MEASURES = ("start", "mean", "max")
 
 @dataclass(frozen=True)
 class WorldUnit(Unit):
-    """One run on one of these worlds of whatever a subclass compares there."""
+    """One run on one of these worlds of all methods that are compared there."""
 
     world: str
     seed: int
@@ -57,15 +56,15 @@ def instance_named(name: str) -> rf.Instance:
     kernel = PAPER[name]
     draws = [rf.rkhs_world(kernel, seed=seed) for seed in range(REWARDS)]
     rewards = np.stack([draw.reward for draw in draws])
-    model = rf.Model(kernel, PUBLISHED.ridge(kernel))
-    return rf.Instance(name, "a draw of the paper's", draws[0].world, rewards, model)
+    return rf.Instance(name, "a draw of the paper's", draws[0].world, rewards, draws[0].model)
 
 
 def _garnet(name: str) -> rf.Instance:
     world = rf.worlds.garnet_world()
     rewards = stream(0, "rewards", name).random((REWARDS, *world.grid.shape))
-    about = "a random world: every (s,a) leads to three of ten states"
-    return rf.Instance(name, about, world, rewards, _TOLD)
+    return rf.Instance(
+        name, "a random world: every (s,a) leads to three of ten states", world, rewards, _TOLD
+    )
 
 
 def _riverswim(name: str) -> rf.Instance:
@@ -95,11 +94,13 @@ class WorldProfile:
     @classmethod
     def named(cls, name: str) -> WorldProfile:
         instance = instance_named(name)
-        seen = [rf.describe(instance.world, reward) for reward in instance.rewards]
-        gaps = {"myopic": [each.myopic for each in seen], "random": [each.random for each in seen]}
-        levels = {policy: measured(of_rewards) for policy, of_rewards in gaps.items()}
-        optimal = float(np.mean([each.optimal for each in seen]))
-        return cls(name, optimal, seen[0].row_distance, seen[0].next_states, seen[0].reachable, levels)
+        of_rewards = [rf.describe(instance.world, reward) for reward in instance.rewards]
+        first, optimal = of_rewards[0], float(np.mean([seen.optimal for seen in of_rewards]))
+        levels = {
+            "myopic": measured([seen.myopic for seen in of_rewards]),
+            "random": measured([seen.random for seen in of_rewards]),
+        }
+        return cls(name, optimal, first.row_distance, first.next_states, first.reachable, levels)
 
     @property
     def policies(self) -> dict[str, float]:
@@ -108,14 +109,11 @@ class WorldProfile:
 
 
 def measured(gaps: Sequence[Any], digits: int | None = None) -> dict[str, list[float]]:
-    """A number for each reward of every measure, as a record has them."""
-    return {
-        measure: [
-            value if digits is None else round(value, digits)
-            for value in (float(getattr(gap, measure)) for gap in gaps)
-        ]
-        for measure in MEASURES
-    }
+    """A number for each reward of every measure, as a record has them; all digits by default."""
+    values = {measure: [float(getattr(gap, measure)) for gap in gaps] for measure in MEASURES}
+    if digits is None:
+        return values
+    return {measure: [round(value, digits) for value in column] for measure, column in values.items()}
 
 
 def standard_error(values: Any) -> float:

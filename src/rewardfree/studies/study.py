@@ -185,5 +185,5 @@ def runs_in(units: Sequence[Unit]) -> int:
 
 def _cpu_minutes() -> float:
     """CPU time of the workers that have ended, and of this process."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used) / 60.0
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages) / 60.0

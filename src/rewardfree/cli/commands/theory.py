@@ -14,8 +14,14 @@ import rewardfree as rf
 from rewardfree.arrays import count, even_points
 from rewardfree.registry import named, typed_names
 from rewardfree.report.pictures import save_as
-from rewardfree.report.theory import result_json, result_table
-from rewardfree.report.theory_figures import bound_figure, gain_figure, spectrum_figure, width_figure
+from rewardfree.report.theory import (
+    bound_figure,
+    gain_figure,
+    result_json,
+    result_table,
+    spectrum_figure,
+    width_figure,
+)
 from rewardfree.studies.coverage.study import coverage_lines
 from rewardfree.studies.norms import norms_lines
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths

@@ -78,7 +78,7 @@ class Baselines(ComparisonStudy):
         shown = {name: instance_named(name).world for name in (*TABULAR, *([] if self.quick else PAPER))}
         text += visits_table({name: (*world.grid.shape, world.horizon) for name, world in shown.items()})
         text += ["", *complexity_table(), ""]
-        return text + exponents_table(comparison, [each for each in worlds if each in {*PAPER, *TABULAR}])
+        return text + exponents_table(comparison, [world for world in worlds if world in {*PAPER, *TABULAR}])
 
     def pictures(self, comparison: Comparison, folder: Path) -> list[Picture]:
         return [

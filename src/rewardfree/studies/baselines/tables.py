@@ -143,8 +143,8 @@ def visits_table(sizes: Mapping[str, tuple[int, int, int]]) -> list[str]:
             name: make(EPSILON, DELTA).visits_needed(S, A, H)
             for name, make in (("rf-ucrl", rf.baselines.RFUCRL), ("rf-express", rf.baselines.RFExpress))
         }
-        told = ", ".join(f"{name} {visits:.1e}" for name, visits in needed.items())
-        lines.append(f"  {world} (S {S}, A {A}, H {H}): {told}")
+        visits = ", ".join(f"{name} {number:.1e}" for name, number in needed.items())
+        lines.append(f"  {world} (S {S}, A {A}, H {H}): {visits}")
     return lines
 
 
@@ -154,8 +154,8 @@ def fitted_exponent(places: Any, gaps: Any) -> tuple[float, float]:
     The error is the jackknife's, over runs. NaN where there is nothing to fit, or a mean vanishes.
     """
 
-    def fit(some: Any) -> float:
-        means = some.mean(axis=0)
+    def fit(of_runs: Any) -> float:
+        means = of_runs.mean(axis=0)
         if len(places) < 2 or not (places > 0).all() or not (means > 0).all():
             return float("nan")
         return -float(np.polyfit(np.log(places), np.log(means), 1)[0])
@@ -234,10 +234,10 @@ def curves_figure(comparison: Comparison, axis: str, systems: Sequence[str]) -> 
 def _rows(worlds: Sequence[str], cell: Any, width: int = 17) -> list[str]:
     """A block of rows, one for each system, for every few worlds that fit beside each other."""
     lines = []
-    for some in beside(worlds):
-        lines.append(f"{'':<20}" + "".join(f"{_short(world):>{width}}" for world in some))
+    for columns in beside(worlds):
+        lines.append(f"{'':<20}" + "".join(f"{_short(world):>{width}}" for world in columns))
         lines += [
-            f"{system:<20}" + "".join(f"{cell(world, system):>{width}}" for world in some)
+            f"{system:<20}" + "".join(f"{cell(world, system):>{width}}" for world in columns)
             for system in SYSTEMS
         ]
     return lines

@@ -56,7 +56,7 @@ EXPLORERS: dict[str, tuple[Any, str]] = {
 }
 ALL_OF, ALL = "online", "online, all"
 PAPERS_FOUR = ("generative", "online", "qiu", "greedy")
-#: What the paper plans with, and what the library does where nobody says otherwise.
+#: What the paper plans with, and what the library does where a user names nothing.
 PAPERS_WAY, DEFAULT_WAY = ("per step", "optimistic"), ("default", "mean")
 #: The lines of the curves: an explorer, a model and a planner.
 LINES = (

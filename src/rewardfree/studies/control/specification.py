@@ -25,7 +25,7 @@ class ControlTask:
     rewards: dict[str, str]
     must: float  # the mean return that its own reward is to reach from queries
     best_published: float  # RL Zoo's best for it
-    published_steps: int  # which took so many rewarded steps
+    published_steps: int  # of its training budget, with rewards
 
     @property
     def name(self) -> str:

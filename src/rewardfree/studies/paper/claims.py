@@ -21,14 +21,14 @@ from rewardfree.studies.paper.betas import ALGORITHMS, beta_lines
 HOLDS, FAILS, DEPENDS, UNKNOWN = "holds", "does not hold", "depends on the axis", "not measured"
 ACCOUNTING = "accounting, no verdict"
 BELOW, TIE, ABOVE = "below", "tie", "above"
-#: Of all claims: a difference of two means is a tie up to so many of its standard errors.
+#: Of all claims: a difference of two means is a tie up to this number of its standard errors.
 TIE_ERRORS = 2.0
 TIE_RULE = "a difference of at most two standard errors is a tie"
 PLANNER = "optimistic"
 FOUR = ("generative", "online", "qiu", "greedy")
 CLOSE = 0.25  # "close" is a difference of at most a quarter of the larger gap
 POOR = 2.0  # "poor" is at least twice the gap of Alg 3
-MOST_DRAWS = 0.8  # "stable" is true of at least so many of the draws
+MOST_DRAWS = 0.8  # "stable" is true of at least this share of the draws
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Claim:
 
     claim: str
     rule: str
-    number: str  # in how many comparisons it is true
+    number: str  # in how many checks it is true
     found: tuple[str, ...]  # one line for each comparison
     verdict: str
 
@@ -58,7 +58,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Check:
     """What was found in one place."""
 
     axis: str  # a claim is judged for each axis by itself
@@ -108,26 +108,26 @@ def _with_verdicts(
     judge: Callable[[Evidence], Claim], evidence: Evidence, again: Mapping[str, Sequence[Evidence]]
 ) -> Claim:
     """A claim, and after what was found how the same rule judges other evidence; its verdict is its own."""
-    claim, more = judge(evidence), []
+    claim, lines = judge(evidence), []
     for where, others in again.items():
         verdicts = Counter(judge(other).verdict for other in others)
         if len(others) == 1:
-            more.append(f"{where}: {next(iter(verdicts))}")
+            lines.append(f"{where}: {next(iter(verdicts))}")
         elif others:
             counts = ", ".join(f"{verdict} {n}" for verdict, n in verdicts.most_common())
-            more.append(f"{where}, {len(others)} of them: {counts}")
-    return replace(claim, found=(*claim.found, *more))
+            lines.append(f"{where}, {len(others)} of them: {counts}")
+    return replace(claim, found=(*claim.found, *lines))
 
 
-def _claim(claim: str, rule: str, comparisons: Iterable[Comparison], number: str = "") -> Claim:
+def _claim(claim: str, rule: str, checks: Iterable[Check], number: str = "") -> Claim:
     """One verdict from what is true on each axis."""
-    comparisons = list(comparisons)
-    true = sum(comparison.true for comparison in comparisons)
+    checks = list(checks)
+    true = sum(check.true for check in checks)
     axes: dict[str, bool] = {}
-    for comparison in comparisons:
-        axes[comparison.axis] = axes.get(comparison.axis, True) and comparison.true
+    for check in checks:
+        axes[check.axis] = axes.get(check.axis, True) and check.true
     verdict = HOLDS if all(axes.values()) else DEPENDS if any(axes.values()) else FAILS
-    found = tuple(comparison.text for comparison in comparisons)
+    found = tuple(check.text for check in checks)
     if not found:
         return Claim(claim, rule, "nothing to compare", (), UNKNOWN)
     return Claim(claim, rule, number or f"true in {true} of {len(found)} comparisons", found, verdict)
@@ -180,14 +180,14 @@ def _compared(panel: Panel, one: str, other: str, axis: str) -> list[tuple[float
 
 def _generative_best(evidence: Evidence) -> Claim:
     outcomes: Counter[str] = Counter()
-    comparisons = []
+    checks = []
     for name, axis, (kernel, panel) in itertools.product(
         ("generative", "generative-ties"), ("samples", "steps"), evidence.panels.items()
     ):
         met = {
-            (rival, cost): outcome(own, theirs)
+            (rival, cost): outcome(gaps, others)
             for rival in FOUR[1:]
-            for cost, own, theirs in _compared(panel, name, rival, axis)
+            for cost, gaps, others in _compared(panel, name, rival, axis)
         }
         if not met:
             continue
@@ -196,12 +196,12 @@ def _generative_best(evidence: Evidence) -> Claim:
         behind = [f"{label(rival)} at {cost:.0f}" for (rival, cost), place in met.items() if place == ABOVE]
         text = f"{label(kernel)}, equal {axis}, {label(name)}: {_wins(counts)}"
         text += f"; behind {', '.join(behind)}" * bool(behind)
-        comparisons.append(Comparison(f"{axis}, {name}", not behind, text))
+        checks.append(Check(f"{axis}, {name}", not behind, text))
     return _claim(
         "With a generative model (Alg 2) the gap is the smallest",
         "on every kernel and at every checkpoint none of the other three is below it, at equal samples per "
         f"step and at equal environment steps, for both tie rules of Alg 2; {TIE_RULE}, and a tie is no loss",
-        comparisons,
+        checks,
         _wins(outcomes),
     )
 
@@ -210,15 +210,13 @@ def _wins(outcomes: Counter[str]) -> str:
     return f"wins {outcomes[BELOW]}, ties {outcomes[TIE]}, losses {outcomes[ABOVE]}"
 
 
-def _pairwise(
-    evidence: Evidence, pair: tuple[str, str], true: Callable[[Any, Any], bool]
-) -> Iterator[Comparison]:
+def _pairwise(evidence: Evidence, pair: tuple[str, str], true: Callable[[Any, Any], bool]) -> Iterator[Check]:
     """Two algorithms on every kernel, at the most samples per step and the most episodes of both."""
     for (kernel, panel), axis in itertools.product(evidence.panels.items(), ("samples", "episodes")):
         for _, one, other in _compared(panel, *pair, axis)[-1:]:
             means = f"{label(pair[0])} {one.mean():.3f}, {label(pair[1])} {other.mean():.3f}"
             text = f"{label(kernel)}, equal {axis}: {means} ({outcome(one, other)})"
-            yield Comparison(axis, true(one, other), text)
+            yield Check(axis, true(one, other), text)
 
 
 def _online_beats_qiu(evidence: Evidence) -> Claim:
@@ -244,7 +242,7 @@ def _greedy_close(evidence: Evidence) -> Claim:
 
 
 def _qiu_poor(evidence: Evidence) -> Claim:
-    comparisons = []
+    checks = []
     for axis in ("samples", "episodes"):
         ratios = {}
         for kernel, panel in evidence.panels.items():
@@ -254,33 +252,33 @@ def _qiu_poor(evidence: Evidence) -> Claim:
                 ratios[kernel] = (ratio, ratio * float(np.hypot(*parts)))
         if {"matern15", "se"} <= set(ratios):
             (rough, error), (smooth, smooth_error) = ratios["matern15"], ratios["se"]
-            more = rough - smooth > TIE_ERRORS * float(np.hypot(error, smooth_error))
-            told = ", ".join(f"{label(kernel)} {ratios[kernel][0]:.2f}" for kernel in ("matern15", "se"))
-            text = f"Qiu et al. / Alg 3 at equal {axis}: {told}"
-            comparisons.append(Comparison(axis, bool(rough + TIE_ERRORS * error >= POOR and more), text))
+            larger = rough - smooth > TIE_ERRORS * float(np.hypot(error, smooth_error))
+            text = f"{label('matern15')} {rough:.2f}, {label('se')} {smooth:.2f}"
+            text = f"Qiu et al. / Alg 3 at equal {axis}: {text}"
+            checks.append(Check(axis, bool(rough + TIE_ERRORS * error >= POOR and larger), text))
     return _claim(
         "Qiu et al. do poorly on kernels that are not smooth",
         f"on Matérn 1.5 their mean gap is at least {POOR:g} times that of Alg 3, up to a tie, and that ratio "
         "is larger than on the squared exponential by more than a tie; at equal samples per step and at "
         f"equal episodes; {TIE_RULE}",
-        comparisons,
+        checks,
     )
 
 
 def _beta_best(evidence: Evidence) -> Claim:
-    comparisons = []
+    checks = []
     for ((_, kernel), panel), algorithm in itertools.product((evidence.betas or {}).items(), ALGORITHMS):
         lines = beta_lines(panel, algorithm, _betas(panel))
         gaps = {beta: line.gaps["start"][:, -1] for beta, line in lines.items() if line.runs > 1}
         if 0.1 in gaps and len(gaps) > 1:
             best = all(outcome(gap, gaps[0.1]) != BELOW for beta, gap in gaps.items() if beta != 0.1)
             means = ", ".join(f"{beta:g}: {gap.mean():.3f}" for beta, gap in gaps.items())
-            comparisons.append(Comparison("samples", best, f"{label(kernel)}, {label(algorithm)}: {means}"))
+            checks.append(Check("samples", best, f"{label(kernel)}, {label(algorithm)}: {means}"))
     return _claim(
         "β = 0.1 is the best width",
         "for every algorithm and kernel no other β has a mean gap below that of 0.1, at the most samples per "
         f"step; {TIE_RULE}",
-        comparisons,
+        checks,
     )
 
 
@@ -290,18 +288,18 @@ def _betas(panel: Panel) -> list[float]:
 
 
 def _falls(evidence: Evidence) -> Claim:
-    comparisons = []
+    checks = []
     for (kernel, panel), name in itertools.product(evidence.panels.items(), FOUR):
         line = panel.get((name, PLANNER))
         if line is not None and line.runs > 1:
             first, last = line.gaps["start"][:, 0], line.gaps["start"][:, -1]
             text = f"{label(kernel)}, {label(name)}: {first.mean():.3f} to {last.mean():.3f}"
-            comparisons.append(Comparison("samples", outcome(last, first) == BELOW, text))
+            checks.append(Check("samples", outcome(last, first) == BELOW, text))
     return _claim(
         "The gap falls as samples grow",
         "for each of the four on every kernel the mean gap at the most samples is below that at the fewest; "
         f"{TIE_RULE}",
-        comparisons,
+        checks,
     )
 
 
@@ -312,7 +310,7 @@ def _stable(evidence: Evidence) -> Claim:
         ends = [_compared(panel, *order, "samples")[-1:] for order in orders]
         if all(ends):
             kernels.setdefault(kernel, []).append(tuple(outcome(*end[0][1:]) for end in ends))
-    comparisons = []
+    checks = []
     for kernel, draws in kernels.items():
         counts = [Counter(column) for column in zip(*draws, strict=True)]
         text = "; ".join(
@@ -320,12 +318,12 @@ def _stable(evidence: Evidence) -> Claim:
             for (one, other), count in zip(orders, counts, strict=True)
         )
         stable = min(count[BELOW] for count in counts) >= MOST_DRAWS * len(draws)
-        comparisons.append(Comparison("samples", stable, f"{label(kernel)}: {text}"))
+        checks.append(Check("samples", stable, f"{label(kernel)}: {text}"))
     return _claim(
         "Results are stable over draws of the world",
         "on each kernel, Alg 2 below Alg 3 and Alg 3 below Qiu et al. (mean gaps at the most samples) on at "
         f"least {MOST_DRAWS:.0%} of the draws; {TIE_RULE}",
-        comparisons,
+        checks,
     )
 
 

@@ -20,7 +20,7 @@ def functions_figure(states: Any, actions: Any, reward: Any, law: Any, title: st
         axes = parts[1].subplots(2, 3, sharex=True, sharey=True)
         for axis, z in zip(axes.flat, SHOWN, strict=True):
             # The nearest of the paper's points: 0.5051 on a grid of 100, as its captions say.
-            s, a = (_nearest(values, wanted) for values, wanted in zip((states, actions), z, strict=True))
+            s, a = (_nearest(values, at) for values, at in zip((states, actions), z, strict=True))
             axis.fill_between(states, law[s, a], color=COLOURS[0], alpha=0.15, linewidth=0)
             axis.plot(states, law[s, a], color=COLOURS[0])
             axis.axhline(1.0 / len(states), color="#999999", linestyle=":", linewidth=1.0)
@@ -42,7 +42,7 @@ def _surface(part: Any, states: Any, actions: Any, reward: Any) -> None:
     axis.view_init(elev=32, azim=-125)
 
 
-def _nearest(values: Any, wanted: float) -> int:
+def _nearest(values: Any, coordinate: float) -> int:
     """The upper one of two that are equally near, as in the paper."""
-    distance = np.abs(np.asarray(values) - wanted)
+    distance = np.abs(np.asarray(values) - coordinate)
     return int(np.flatnonzero(distance <= distance.min() + 1e-9)[-1])

@@ -61,30 +61,28 @@ def table_beside_recorded(lines: Lines) -> Iterator[str]:
     """Our means beside the authors', planned in the same way; both with standard deviations across runs."""
     yield "gap at the start, planned as the authors' scripts did: ours / the authors' recorded mean"
     yield "(standard deviations across runs); their draw of r and P is another one, so the levels may differ"
-    theirs = {n for gaps in RECORDED.values() for n in gaps}
-    if not any(theirs & set(checkpoints(panel)) for panel in lines.values()):
-        yield f"none of their N = {', '.join(map(str, sorted(theirs)))} is among ours, so nothing can be said"
+    sizes = {n for gaps in RECORDED.values() for n in gaps}
+    if not any(sizes & set(checkpoints(panel)) for panel in lines.values()):
+        yield f"none of their N = {', '.join(map(str, sorted(sizes)))} is among ours, so nothing can be said"
         return
     for (_, kernel), panel in lines.items():
-        ours = {
-            name: panel[name, planner]
+        both = [
+            (name, panel[name, planner], RECORDED[kernel, name])
             for name, planner in PLANNED.items()
             if (name, planner) in panel and (kernel, name) in RECORDED
-        }
-        if not ours:
-            continue
-        sizes = sorted({n for name in ours for n in RECORDED[kernel, name]})
-        yield ""
-        yield f"{label(kernel):36s}" + "".join(f"{f'N = {n}':>30s}" for n in sizes)
-        for name, line in ours.items():
-            cells = [_beside(line, RECORDED[kernel, name].get(n), n) for n in sizes]
-            yield f"  {label(name):34s}" + "".join(f"{cell:>30s}" for cell in cells)
+        ]
+        if both:
+            columns = sorted({n for _, _, recorded in both for n in recorded})
+            yield ""
+            yield f"{label(kernel):36s}" + "".join(f"{f'N = {n}':>30s}" for n in columns)
+            for name, line, recorded in both:
+                cells = "".join(f"{_beside(line, recorded.get(n), n):>30s}" for n in columns)
+                yield f"  {label(name):34s}{cells}"
 
 
-def _beside(line: Line, theirs: Recorded | None, n: int) -> str:
-    places = np.flatnonzero(line.cost["samples"] == n)
-    ours = "-"
-    if len(places):
-        i = int(places[0])
-        ours = f"{line.mean('start')[i]:.3f} ({line.deviation('start')[i]:.3f})"
-    return f"{ours} / " + ("-" if theirs is None else f"{theirs.mean:.3f} ({theirs.deviation:.3f})")
+def _beside(line: Line, recorded: Recorded | None, n: int) -> str:
+    """Our mean and deviation at n samples, and the authors'."""
+    measured = "-"
+    for i in np.flatnonzero(line.cost["samples"] == n):
+        measured = f"{line.mean('start')[i]:.3f} ({line.deviation('start')[i]:.3f})"
+    return f"{measured} / " + ("-" if recorded is None else f"{recorded.mean:.3f} ({recorded.deviation:.3f})")

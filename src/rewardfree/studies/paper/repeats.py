@@ -116,10 +116,10 @@ def _draw_median_levels(place: Any, panels: list[Panel], measure: str) -> None:
         place.axhline(np.median(values), label=f"{label(name)}, median draw", zorder=1, **LEVELS[name])
 
 
-def _draw_recorded(place: Any, theirs: Mapping[int, Recorded], sizes: list[int]) -> None:
-    shown = [n for n in sizes if n in theirs]
+def _draw_recorded(place: Any, gaps: Mapping[int, Recorded], sizes: list[int]) -> None:
+    shown = [n for n in sizes if n in gaps]
     if shown:
-        means = [theirs[n].mean for n in shown]
+        means = [gaps[n].mean for n in shown]
         marks = {"marker": "x", "linestyle": "none", "color": COLOURS[6], "markersize": 5, "zorder": 5}
         place.plot(shown, means, label="Recorded by the authors' scripts", **marks)
 
@@ -132,20 +132,19 @@ def table_of_ranges(lines: Lines) -> Iterator[str]:
         most = max(most, len(panels))
         view = draws_of(panels, PLANNED, "start")
         for name in (name for name in PLANNED if name in view):
-            draws, theirs = view[name], RECORDED.get((kernel, name), {})
-            compared = [(i, int(n)) for i, n in enumerate(draws.samples) if int(n) in theirs]
-            outside = []
-            for i, n in compared:
-                mean, low, high = theirs[n].mean, draws.lowest[i], draws.highest[i]
-                if mean < low:
-                    outside.append(f"N = {n}: {mean:.3f}, below {low:.3f}")
-                elif mean > high:
-                    outside.append(f"N = {n}: {mean:.3f}, above {high:.3f}")
+            draws, gaps = view[name], RECORDED.get((kernel, name), {})
+            ranges = zip(map(int, draws.samples), draws.lowest, draws.highest, strict=True)
+            compared = [(n, gaps[n].mean, low, high) for n, low, high in ranges if n in gaps]
+            outside = [
+                f"N = {n}: {mean:.3f}, " + (f"below {low:.3f}" if mean < low else f"above {high:.3f}")
+                for n, mean, low, high in compared
+                if not low <= mean <= high
+            ]
             inside, total = inside + len(compared) - len(outside), total + len(compared)
             if compared:
-                held = f"{len(compared) - len(outside)} of {len(compared)} inside"
+                share = f"{len(compared) - len(outside)} of {len(compared)} inside"
                 details = f"   ({'; '.join(outside)})" if outside else ""
-                yield f"  {label(kernel):22s}{label(name):36s}{held}{details}"
+                yield f"  {label(kernel):22s}{label(name):36s}{share}{details}"
     if not total:
         yield "  none of their checkpoints is among ours, so nothing can be said"
         return

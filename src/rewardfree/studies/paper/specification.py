@@ -23,7 +23,7 @@ KERNELS: dict[str, dict[str, Any]] = {
 }
 BETA = 0.1
 BETAS = (0.1, 1.0, 10.0, 100.0)
-#: How many runs and draws a figure has, unless somebody says otherwise. Figure 1 has the paper's 80; the
+#: How many runs and draws a figure has, unless a user says otherwise. Figure 1 has the paper's 80; the
 #: appendix does not say, and there the lines of 20 runs lie close enough to tell betas and draws apart.
 RUNS = {"figure1": 80, "betas": 20, "repeats": 20}
 DRAWS = 10
