@@ -117,12 +117,18 @@ def test_command_runs(command, tmp_path):
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("name", ["README.md", *sorted(path.name for path in ROOT.glob("examples/*.py"))])
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+SHOWN_CODE = [name for name in PAGES if script((ROOT / name).read_text()).strip() and "extending" not in name]
+EXAMPLES = sorted(f"examples/{path.name}" for path in ROOT.glob("examples/*.py"))
+
+
+@pytest.mark.parametrize("name", [*SHOWN_CODE, *EXAMPLES])
 def test_python_runs(name, tmp_path):
-    path = ROOT / "examples" / name
-    if name == "README.md":
-        path = tmp_path / "README.py"
-        path.write_text(script(README.read_text()))
+    """Every page with code but docs/extending.md, which test_extending.py runs."""
+    path = ROOT / name
+    if path.suffix == ".md":
+        path = tmp_path / f"{path.stem}.py"
+        path.write_text(script((ROOT / name).read_text()))
     call = [sys.executable, "-W", "error", path]
     done = subprocess.run(call, cwd=tmp_path, env=surroundings(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
