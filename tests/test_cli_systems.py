@@ -218,7 +218,7 @@ def test_a_world_that_breaks_down_leaves_what_was_seen(cli, monkeypatch, tmp_pat
     [
         (("Nowhere-v1",), "there is no environment 'Nowhere-v1'"),
         (("FrozenLake-v1",), "finitely many states"),
-        (("Pendulum-v1", "--strategy", "magic"), "strategy must be one of generative, greedy, online, qiu, scout, uniform, got"),
+        (("Pendulum-v1", "--strategy", "magic"), "strategy must be one of generative, greedy, online"),
         (("Pendulum-v1", "--transitions", 0), "transitions must be"),
         (("Pendulum-v1", "--transitions", 10, "--steps", 10), ""),
         (("Pendulum-v1", "--seed", -1), "seed must be"),
@@ -296,7 +296,7 @@ def test_plan_takes_a_table_of_text(cli, tmp_path):
         (("--reward", "y"), "there is no variable 'y' here: there are h, next_omega"),
         (("--reward", "__import__('os')"), "there is no function '__import__'"),
         (("--reward", "log(-1)"), "what the reward returns"),
-        (("--reward", OWN, "--planner", "magic"), "planner must be one of default, dynamics, mean, optimistic, pessimistic, got"),
+        (("--reward", OWN, "--planner", "magic"), "planner must be one of default, dynamics, mean"),
         (("--reward", OWN, "--horizon", 0), "horizon must be"),
         (("--reward", OWN, "--discount", 2), "discount must lie in"),
         (("--reward", OWN, "--terminated", "next_omega > 1"), "no variable 'next_omega'"),
