@@ -291,7 +291,7 @@ def test_nothing_in_theory_has_an_argument_called_tau():
             for call in (member, *(method for _, method in methods)):
                 assert "tau" not in inspect.signature(call).parameters
                 seen += 1
-    assert len(modules) == 9
+    assert len(modules) == 8
     assert seen > 60
 
 

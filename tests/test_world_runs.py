@@ -23,7 +23,7 @@ from reference_slide import (
     world_named,
 )
 from rewardfree.strategies.current import PILOT, next_refit, refitted_at
-from rewardfree.worlds import LabelledWorld, scaled_model
+from rewardfree.worlds import LabelledWorld, scaling
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -347,7 +347,7 @@ def test_an_interruption_while_the_last_kernel_is_fitted_keeps_the_data(monkeypa
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scaled_model.ScaledModel, "fit", interrupted)
+    monkeypatch.setattr(scaling.ScaledModel, "fit", interrupted)
     try:
         data = rf.explore(Slide(), AUTO, rf.Uniform(), steps=30)
     except KeyboardInterrupt:

@@ -115,7 +115,8 @@ def maker_named(kind: str, name: str, allow_imports: bool = False) -> Callable[.
         return makers[name]
     module, _, attribute = name.partition(":")
     if not attribute:
-        raise ValueError(f"{kind} must be one of {', '.join(sorted(makers))}, or module:object, got {name!r}")
+        names = ", ".join(sorted(makers))
+        raise ValueError(f"{kind} must be one of {names}, or module:object, got {name!r}")
     if not allow_imports:
         raise ValueError(
             f"{kind} {name!r} would import and run code of its own: say --allow-imports if you trust it"
@@ -130,7 +131,7 @@ def maker_named(kind: str, name: str, allow_imports: bool = False) -> Callable[.
 def _read(kind: str, table: Any, allow_imports: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The maker that a table names, and the options that it gives it."""
     if not isinstance(table, Mapping) or not isinstance(table.get("type"), str):
-        example = f'{{type = "{next(iter(_MAKERS[kind]))}"}}'
+        example = f'{{type = "{min(_MAKERS[kind])}"}}'
         raise ValueError(f"a {kind} must be a table with a type, such as {example}, got {table!r}")
     options = {
         name: build(name if name in _MAKERS else "kernel", entry, allow_imports)

@@ -11,9 +11,9 @@ import numpy as np
 from rewardfree.arrays import Placement, check_kind, count, to_numpy
 from rewardfree.budget import Budget
 from rewardfree.estimates.finite import FiniteEstimate
-from rewardfree.evaluation.exact import gap_of_values, optimal_value, values_of_actions
+from rewardfree.evaluation.exact import gap_of_values, optimal_value, policy_value, values_of_actions
 from rewardfree.model import Model
-from rewardfree.planning import ValuePlanner
+from rewardfree.planning import Planner, PlanRequest, ValuePlanner
 from rewardfree.planning.finite import backward, reward_tables, tie_breaks
 from rewardfree.posterior import Lattice
 from rewardfree.strategies import Strategy
@@ -45,7 +45,7 @@ def learning_curves(
     model: Model,
     strategy: Strategy,
     reward: Any,
-    planners: Mapping[str, ValuePlanner],
+    planners: Mapping[str, Planner],
     *,
     samples_per_step: Sequence[int] | None = None,
     transitions: Sequence[int] | None = None,
@@ -58,8 +58,9 @@ def learning_curves(
     """The gap of every planner at each checkpoint of every run, evaluated exactly.
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
-    the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice. A
-    run that its strategy stops before a checkpoint has the gap there that it stopped with.
+    the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice; a
+    planner that is no `ValuePlanner` plans for every run and checkpoint anew. A run that its strategy stops
+    before a checkpoint has the gap there that it stopped with.
     """
     check_parts(world, model, strategy)
     if model.automatic:
@@ -84,6 +85,7 @@ def learning_curves(
     tables = {
         name: reward_tables([reward], world.grid, world.horizon, planner)
         for name, planner in planners.items()
+        if isinstance(planner, ValuePlanner)
     }
     optimal = optimal_value(world, reward)[0]
     parts = in_batches(seeds, batch, world, model, strategy, at[-1], device)
@@ -97,6 +99,10 @@ def learning_curves(
             law = runs.estimate.exact(world.P)
             estimates = estimates_at(runs, checkpoints, at)
             for name, planner in planners.items():
+                if not isinstance(planner, ValuePlanner):
+                    budgets = [Budget(budget.unit, n) for n in checkpoints]
+                    values[name].append(_planned_anew(world, runs, reward, planner, budgets))
+                    continue
                 first = [
                     _first_values(estimate, law, tables[name], planner, n, runs.seeds)
                     for estimate, n in estimates
@@ -141,6 +147,18 @@ def plans_at(
     rewards = np.broadcast_to(table, (sizes, *table.shape[1:]))
     ties = tie_breaks(planner, seeds, estimate.horizon, estimate.grid.shape[0])
     return backward(lambda h: estimate, rewards, planner, estimate.horizon, ties)
+
+
+def _planned_anew(
+    world: FiniteWorld, runs: RunBatch, reward: Any, planner: Planner, budgets: Sequence[Budget]
+) -> Any:
+    """V^pi at the first step for the plans of any planner at each budget, (b,n,s)."""
+    values = []
+    for data, stopped in zip(runs.data(), runs.stopped, strict=True):
+        parts = [data if stopped and data.samples.min() < one.size else data.cut(one) for one in budgets]
+        plans = planner.plan_runs([PlanRequest(part, [reward]) for part in parts])
+        values.append([policy_value(world, plan, reward)[0] for (plan,) in plans])
+    return np.array(values)
 
 
 def _first_values(

@@ -15,6 +15,7 @@ from rewardfree.experiments.curves import estimates_at, plans_at
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import read_arrays, write_arrays
+from rewardfree.planning import Mean, ValuePlanner
 from rewardfree.planning.finite import reward_tables
 from rewardfree.strategies.explore import rounds_for
 from rewardfree.strategies.run_batch import RunBatch
@@ -69,8 +70,10 @@ def maps_of(unit: SweepUnit, cache: InstanceCache) -> dict[str, Any]:
     strategy = unit.built("strategy", unit.strategy, cache).within(
         Budget(unit.budget, unit.checkpoints[-1]), world
     )
-    planners = dict(unit.planners)
-    planner = unit.built("planner", planners.get("optimistic", unit.planners[0][1]), cache)
+    planners = {name: unit.built("planner", table, cache) for name, table in unit.planners}
+    shown = [planners[name] for name in ("optimistic", *planners) if name in planners]
+    # A planner of one's own need not plan by values: its runs are shown with the mean.
+    planner = next((one for one in shown if isinstance(one, ValuePlanner)), Mean(clip="range"))
     rounds = [rounds_for(Budget(unit.budget, n), world, strategy) for n in unit.checkpoints]
     steps = sorted({0, H // 2, H - 1})
     with one_blas_thread():

@@ -13,7 +13,7 @@ from typing import Any
 from rewardfree.arrays import check_kind, count, float_dtype
 from rewardfree.experiments.unit import NO_DATA, ReferenceUnit, SweepUnit, Unit
 from rewardfree.model import Model
-from rewardfree.planning import ValuePlanner
+from rewardfree.planning import Planner
 from rewardfree.registry import build, canonical, check
 from rewardfree.strategies import Strategy
 
@@ -22,7 +22,7 @@ PARTS = {"worlds": "world", "models": "model", "strategies": "strategy", "planne
 CONTRACTS: dict[str, tuple[type, str]] = {
     "models": (Model, "rf.Model"),
     "strategies": (Strategy, "an rf.strategies.Strategy"),
-    "planners": (ValuePlanner, "rf.Optimistic, rf.Mean or rf.Pessimistic"),
+    "planners": (Planner, "an rf.planning.Planner, such as rf.Mean"),
 }
 #: Entries that may name those of another part with `for`.
 MEANT_FOR = {"models": "worlds", "planners": "strategies"}
@@ -141,6 +141,10 @@ def _entries(table: Mapping[str, Any], part: str, allow_imports: bool) -> dict[s
             made = build(PARTS[part], options, allow_imports)
             check_kind(made, CONTRACTS[part][0], f"the {PARTS[part]} {options['type']}", CONTRACTS[part][1])
             cpu_only = isinstance(made, Strategy) and made.cpu_only
+            if isinstance(made, Planner) and not made.plans_finite:
+                raise ValueError(
+                    f"the {PARTS[part]} {options['type']} is for real states, a sweep for finite ones"
+                )
         name, meant_for = _file_name(entry.get("name", options["type"])), entry.get("for")
         if name in entries:
             raise ValueError(f"two [[{part}]] are called {name!r}: give them different names")

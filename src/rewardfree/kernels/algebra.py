@@ -28,6 +28,7 @@ class Kernel(ABC):
 
     def _check(self, points: Array, name: str) -> None:
         """Refuse points whose dimension or size this kernel cannot take."""
+        return
 
     # NumPy must leave np.float64(2) * kernel to __rmul__, and not take the kernel for an array of objects.
     __array_ufunc__ = None

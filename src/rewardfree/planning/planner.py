@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -82,6 +82,9 @@ class PlanRequest:
 
 class Planner(ABC):
     """From reward-free data to a policy for each of some rewards."""
+
+    #: Whether it plans on finite worlds, also in sweeps.
+    plans_finite: ClassVar[bool] = True
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -227,6 +227,7 @@ class DynamicsPlanner(Planner):
     sides: int | None = None
     rounds: int = 2
     noise: bool | None = None
+    plans_finite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
