@@ -26,11 +26,11 @@ from pathlib import Path
 import psutil
 
 from rewardfree.experiments.cluster import finished_units
+from rewardfree.experiments.local import keep_freed_memory
 from rewardfree.experiments.running import Runner, unwatched
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit
-from rewardfree.experiments.workers import keep_freed_memory
 from rewardfree.studies.paper.specification import PaperSettings
 from table import Row, show
 

@@ -16,10 +16,10 @@ from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache, SweepUnit
 from rewardfree.report.gaps import levels
 from rewardfree.studies.baselines.specification import QUICK_SIZES, SYSTEMS, BaselineUnit, systems_on
-from rewardfree.studies.baselines.study import Baselines
-from rewardfree.studies.baselines.tables import (
+from rewardfree.studies.baselines.study import (
     FIGURES,
     OWN,
+    Baselines,
     as_lines,
     curves_figure,
     exponents_table,

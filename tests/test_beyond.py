@@ -20,7 +20,7 @@ from rewardfree.estimates.backups import OBJECTIVES
 from rewardfree.kernels.fitting import Fit
 from rewardfree.kernels.fitting.finite import next_state_features
 from rewardfree.strategies.run_batch import RunBatch
-from rewardfree.studies.coverage.errors import errors_of_run
+from rewardfree.studies.coverage import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names
 from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces

@@ -218,10 +218,7 @@ def test_a_world_that_breaks_down_leaves_what_was_seen(cli, monkeypatch, tmp_pat
     [
         (("Nowhere-v1",), "there is no environment 'Nowhere-v1'"),
         (("FrozenLake-v1",), "finitely many states"),
-        (
-            ("Pendulum-v1", "--strategy", "magic"),
-            "strategy must be one of generative, greedy",
-        ),
+        (("Pendulum-v1", "--strategy", "magic"), "strategy must be one of generative, greedy, online"),
         (("Pendulum-v1", "--transitions", 0), "transitions must be"),
         (("Pendulum-v1", "--transitions", 10, "--steps", 10), ""),
         (("Pendulum-v1", "--seed", -1), "seed must be"),

@@ -14,7 +14,7 @@ from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import InstanceCache
 from rewardfree.studies.catalogue import study_named
 from rewardfree.studies.control.specification import TASKS, ControlUnit, task_named
-from rewardfree.studies.control.tables import SOURCES, control_figure, control_table, means, scores_table
+from rewardfree.studies.control.study import SOURCES, control_figure, control_table, means, scores_table
 
 SMALL = ControlUnit("Pendulum-v1", seed=3, transitions=80, episodes=2)
 

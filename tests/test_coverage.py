@@ -6,7 +6,7 @@ from scipy import stats
 
 import reference
 import rewardfree as rf
-from rewardfree.studies.coverage.errors import Coverage, bound_curve, coverage_study, errors_of_run
+from rewardfree.studies.coverage import Coverage, bound_curve, coverage_study, errors_of_run
 
 KERNEL = rf.Matern(1.5, 0.3)
 MODEL = rf.Model(KERNEL, ridge=0.2)

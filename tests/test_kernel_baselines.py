@@ -16,7 +16,7 @@ from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, PartitionLattice
-from rewardfree.studies.coverage.errors import errors_of_run
+from rewardfree.studies.coverage import errors_of_run
 from rewardfree.worlds.labelled import LabelledWorld
 from test_features import KernelOf
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rewardfree.report.gaps import Line
-from rewardfree.report.html import page, write_page
-from rewardfree.report.view import maps_view, numbers, sweep_view
+from rewardfree.report.view import maps_view, numbers, page, sweep_view, write_page
 from rewardfree.studies.paper.recorded import recorded_views
 from rewardfree.studies.paper.repeats import spread_view
 

@@ -23,8 +23,7 @@ from rewardfree.experiments.export import write_csv, write_parquet
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.sweep import Sweep
-from rewardfree.experiments.unit import NO_DATA, InstanceCache, ReferenceUnit, SweepUnit
-from rewardfree.experiments.workers import ATTEMPTS
+from rewardfree.experiments.unit import ATTEMPTS, NO_DATA, InstanceCache, ReferenceUnit, SweepUnit
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 TOML = """

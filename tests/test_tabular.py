@@ -22,7 +22,7 @@ from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache, SweepUnit
 from rewardfree.posterior import Counts, Lattice, Posteriors
 from rewardfree.strategies.run_batch import RunBatch
-from rewardfree.studies.coverage.errors import errors_of_run
+from rewardfree.studies.coverage import errors_of_run
 
 DELTA = 0.1
 COLUMNS = ("h", "state", "action", "next_state")

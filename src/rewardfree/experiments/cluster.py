@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import rewardfree as rf
-from rewardfree.experiments.unit import Unit
-from rewardfree.experiments.workers import ATTEMPTS, errors_of, given_up, keep_freed_memory, run_in_worker
+from rewardfree.experiments.local import keep_freed_memory, run_in_worker
+from rewardfree.experiments.unit import ATTEMPTS, Unit, errors_of, given_up
 from rewardfree.interruption import interrupted_later
 
 #: Seconds that a scheduler has to answer, and that a sweep waits for workers while there are none.

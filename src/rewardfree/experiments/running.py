@@ -18,8 +18,7 @@ from rewardfree.arrays import count
 from rewardfree.experiments import cluster as dask_cluster
 from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
-from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit
-from rewardfree.experiments.workers import errors_of
+from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit, errors_of
 from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.posterior import room_for
 from rewardfree.progress import progress

@@ -6,6 +6,8 @@ import hashlib
 import json
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +17,8 @@ from rewardfree.registry import build, canonical
 from rewardfree.worlds import Instance
 from rewardfree.worlds.hard import as_instance
 
+#: A unit whose worker dies this often is given up, and a sweep after as many such units.
+ATTEMPTS = 3
 #: What stands in the place of a strategy where there was none.
 NO_DATA = "no data"
 
@@ -153,3 +157,25 @@ class ReferenceUnit(Unit):
             "random": random_gap(instance.world, instance.reward),
         }
         return [GapRecord(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
+
+
+@contextmanager
+def errors_of(unit: Unit) -> Iterator[None]:
+    """An error in the block says which unit it came from."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError) as error:
+        raise ValueError(f"{_described(unit)}: {error}") from error
+
+
+def given_up(deadly: Sequence[Unit], deaths: int = ATTEMPTS) -> ChildProcessError:
+    """The error to raise when workers died on these units so often, each of them run by itself."""
+    return ChildProcessError(
+        f"a worker died {deaths} times on {' and on '.join(map(_described, deadly))}: "
+        "is there enough memory? use a smaller batch"
+    )
+
+
+def _described(unit: Unit) -> str:
+    world, model, strategy = unit.names
+    return f"world {world}, model {model}, strategy {strategy}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardfree.experiments.workers import begin_worker, without_interrupts
+from rewardfree.experiments.local import begin_worker, without_interrupts
 from rewardfree.report.style import save
 
 FORMS = ("png", "pdf", "svg")

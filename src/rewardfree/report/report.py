@@ -12,9 +12,8 @@ from rewardfree.experiments.folder import ResultsFolder
 from rewardfree.experiments.run_maps import read_maps
 from rewardfree.experiments.store import Store
 from rewardfree.report.gaps import Lines, Names, gap_pictures, gap_table, lines_of
-from rewardfree.report.html import write_page
 from rewardfree.report.pictures import DrawingPool, Picture
-from rewardfree.report.view import about, maps_view, sweep_view
+from rewardfree.report.view import about, maps_view, sweep_view, write_page
 
 Results = TypeVar("Results")
 

@@ -11,7 +11,7 @@ from rewardfree.cli.console import console
 from rewardfree.cli.session import AsEvents, Cluster, Jobs, Quiet, say
 from rewardfree.experiments.running import Runner
 from rewardfree.studies.catalogue import study_named
-from rewardfree.studies.demo.study import QUICK, Demo
+from rewardfree.studies.demo import QUICK, Demo
 from rewardfree.studies.paper.specification import KERNELS
 from rewardfree.studies.study import Workspace
 

@@ -22,7 +22,7 @@ from rewardfree.report.theory import (
     spectrum_figure,
     width_figure,
 )
-from rewardfree.studies.coverage.study import coverage_lines
+from rewardfree.studies.coverage import coverage_lines
 from rewardfree.studies.norms import norms_lines
 from rewardfree.theory import Problem, Result, complexities, gains, spectra, table_1, widths
 

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import rewardfree as rf
 from rewardfree.arrays import count
 from rewardfree.experiments.sweep import Sweep, check_device_name
-from rewardfree.planning import Mean, Optimistic, Planner
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.registry import build
-from rewardfree.strategies import Generative, GreedyMaxVariance, Online, Qiu, Strategy, Uniform
 from rewardfree.studies.study import typed
-from rewardfree.worlds import Instance
 
 #: The paper's kernels, in the order of its figures.
 KERNELS: dict[str, dict[str, Any]] = {
@@ -43,20 +41,22 @@ PAPER = Scale(100, (10, 20, 40, 80, 160), 8)
 QUICK, QUICK_RUNS, QUICK_DRAWS = Scale(20, (4, 8, 16), 4), 4, 3
 
 
-def paper_strategies(preset: Preset, beta: float = BETA) -> dict[str, Strategy]:
+def paper_strategies(preset: Preset, beta: float = BETA) -> dict[str, rf.strategies.Strategy]:
     """The four explorers as the preset runs them."""
     return {
-        "generative": Generative(ties=preset.ties),
-        "online": Online(beta, fresh=preset.fresh, ties=preset.ties, empty=preset.empty),
-        "qiu": Qiu(beta, ties=preset.ties, empty=preset.empty),
-        "greedy": GreedyMaxVariance(ties=preset.ties, empty=preset.empty),
+        "generative": rf.Generative(ties=preset.ties),
+        "online": rf.Online(beta, fresh=preset.fresh, ties=preset.ties, empty=preset.empty),
+        "qiu": rf.Qiu(beta, ties=preset.ties, empty=preset.empty),
+        "greedy": rf.GreedyMaxVariance(ties=preset.ties, empty=preset.empty),
     }
 
 
-def paper_planner(preset: Preset, strategy: Strategy, beta: float = BETA) -> Planner:
+def paper_planner(
+    preset: Preset, strategy: rf.strategies.Strategy, beta: float = BETA
+) -> rf.planning.Planner:
     """The planner that the preset applies to the data of a strategy."""
     bonus = type(strategy).__name__ in preset.bonus_for
-    return Optimistic(beta, ties=preset.ties) if bonus else Mean(ties=preset.ties)
+    return rf.Optimistic(beta, ties=preset.ties) if bonus else rf.Mean(ties=preset.ties)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class PaperSettings:
         """Results of other settings have a folder of their own: what is in one belongs together."""
         return f"{name}{self.variant}"
 
-    def instances(self) -> dict[str, Instance]:
+    def instances(self) -> dict[str, rf.Instance]:
         """The world and the reward of each kernel, as Figure 1 has them."""
         return {kernel: build("world", self._world(kernel, self.seed)) for kernel in self.kernels}
 
@@ -147,7 +147,11 @@ class PaperSettings:
         Uniformly random data, and Alg 2 with random ties: while the domain is empty its list of queries is
         decided by ties, and the curve of the lowest index is one among many.
         """
-        strategies = {**self._four(), "generative-ties": Generative(ties="random"), "uniform": Uniform()}
+        strategies = {
+            **self._four(),
+            "generative-ties": rf.Generative(ties="random"),
+            "uniform": rf.Uniform(),
+        }
         return self._sweep("figure1", [self.seed], _tables(strategies), self._planners())
 
     def betas(self) -> Sweep:
@@ -161,13 +165,13 @@ class PaperSettings:
             }
             strategies |= tables
             planners[f"optimistic-{beta:g}"] = {**self._planners(beta)["optimistic"], "for": list(tables)}
-        strategies |= _tables({"uniform": Uniform()})
+        strategies |= _tables({"uniform": rf.Uniform()})
         planners["mean"] = {**self._planners()["mean"], "for": ["uniform"]}
         return self._sweep("betas", [self.seed], strategies, planners)
 
     def repeats(self) -> Sweep:
         """Figure 1 on other draws of r and P."""
-        strategies = _tables({**self._four(), "uniform": Uniform()})
+        strategies = _tables({**self._four(), "uniform": rf.Uniform()})
         return self._sweep("repeats", self.every_draw, strategies, self._planners())
 
     def _sweep(
@@ -199,12 +203,12 @@ class PaperSettings:
         size = {"states": self.scale.states, "actions": self.scale.states} if self.quick else {}
         return {"type": "rkhs_world", "kernel": KERNELS[kernel], "preset": self.preset, "seed": seed, **size}
 
-    def _four(self, beta: float = BETA) -> dict[str, Strategy]:
+    def _four(self, beta: float = BETA) -> dict[str, rf.strategies.Strategy]:
         return paper_strategies(self.reading, beta)
 
     def _planners(self, beta: float = BETA) -> dict[str, Any]:
         ties = self.reading.ties
-        return _tables({"optimistic": Optimistic(beta, ties=ties), "mean": Mean(ties=ties)})
+        return _tables({"optimistic": rf.Optimistic(beta, ties=ties), "mean": rf.Mean(ties=ties)})
 
 
 def draw_name(kernel: str, seed: int) -> str:

@@ -1,1 +1,0 @@
-"""How wide confidence intervals have to be, and bounds beside the gap."""

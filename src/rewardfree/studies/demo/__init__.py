@@ -1,1 +1,0 @@
-"""The library at work: where to look, and one exploration that serves several rewards."""
