@@ -1,7 +1,5 @@
 """The `rewardfree` command: parse, one library call, print."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -1,7 +1,5 @@
 """The `rewardfree` command and the names of all that it can do."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

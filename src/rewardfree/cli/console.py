@@ -1,7 +1,5 @@
 """What a long command says while it works: to people, to programs, or nothing."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

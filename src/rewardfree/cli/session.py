@@ -1,7 +1,5 @@
 """What long commands share: who runs their units, what they print, and how they end when interrupted."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 from collections.abc import Iterable

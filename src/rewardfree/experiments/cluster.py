@@ -1,7 +1,5 @@
 """Units on other machines: a Dask scheduler hands them to its workers, whose results come back here."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -1,7 +1,5 @@
 """Learning curves: the gap of the plan as samples grow, for many runs of one strategy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +11,9 @@ from rewardfree.budget import Budget
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, policy_value, values_of_actions
 from rewardfree.model import Model
-from rewardfree.planning import Planner, PlanRequest, ValuePlanner
-from rewardfree.planning.finite import backward, reward_tables, tie_breaks
+from rewardfree.planning import Planner, PlanRequest, ValuePlanner, backward, reward_tables, tie_breaks
 from rewardfree.posterior import Lattice
-from rewardfree.strategies import Strategy
-from rewardfree.strategies.explore import as_seeds, check_parts, in_batches, played, rounds_for
-from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.strategies import RunBatch, Strategy, as_seeds, check_parts, in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 

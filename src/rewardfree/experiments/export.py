@@ -1,7 +1,5 @@
 """Stored results as a table that other programs read."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A folder of results: what its files are called, what is in its store, and how the results were made."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Iterator, Sequence

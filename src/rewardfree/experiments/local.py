@@ -1,7 +1,5 @@
 """Units in processes of this machine, whose results go to their parent; and how a worker lives."""
 
-from __future__ import annotations
-
 import ctypes
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Maps of single runs of a sweep: what the world is like, and what a run knew of it after N samples."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +13,8 @@ from rewardfree.experiments.curves import estimates_at, plans_at
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import read_arrays, write_arrays
-from rewardfree.planning import Mean, ValuePlanner
-from rewardfree.planning.finite import reward_tables
-from rewardfree.strategies.explore import rounds_for
-from rewardfree.strategies.run_batch import RunBatch
+from rewardfree.planning import Mean, ValuePlanner, reward_tables
+from rewardfree.strategies import RunBatch, rounds_for
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1

@@ -1,7 +1,5 @@
 """Run what is missing, in processes of this machine or on a cluster; this process alone writes results."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

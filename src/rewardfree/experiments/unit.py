@@ -1,7 +1,5 @@
 """Units of work: frozen values that say what to run, and whose content is their key."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading
@@ -14,8 +12,7 @@ from typing import Any, ClassVar
 from rewardfree.evaluation.exact import myopic_gap, random_gap
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.registry import build, canonical
-from rewardfree.worlds import Instance
-from rewardfree.worlds.hard import as_instance
+from rewardfree.worlds import Instance, as_instance
 
 #: A unit whose worker dies this often is given up, and a sweep after as many such units.
 ATTEMPTS = 3

@@ -1,8 +1,8 @@
 """From reward-free data and a reward to a policy. `Planner` is the contract, `plan` the door."""
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
-from rewardfree.planning.finite import FinitePlan
-from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
+from rewardfree.planning.finite import FinitePlan, backward, estimates_of, reward_tables, tie_breaks
+from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan, plan_on_mesh
 from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
@@ -22,8 +22,13 @@ __all__ = [
     "SampledPlan",
     "ValuePlanner",
     "WorldPlan",
+    "backward",
+    "estimates_of",
     "load_plan",
     "plan",
     "plan_many",
+    "plan_on_mesh",
     "plan_runs",
+    "reward_tables",
+    "tie_breaks",
 ]

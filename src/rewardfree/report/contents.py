@@ -1,7 +1,5 @@
 """What a file of data or of a plan holds, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

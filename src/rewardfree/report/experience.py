@@ -1,7 +1,5 @@
 """Pictures of an exploration and of a plan on real states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A plan at work, frame by frame."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

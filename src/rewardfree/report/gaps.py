@@ -1,7 +1,5 @@
 """Gaps of many runs as curves: the view of stored records that tables and figures share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What names in results mean, as a reader of a figure wants it."""
 
-from __future__ import annotations
-
 _LABELS = {
     "se": "Squared exponential",
     "matern25": "Matérn 2.5",

@@ -1,7 +1,5 @@
 """A panel for each of many worlds, with curves and with what needs no data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Figures that are still to be drawn: each takes most of a second, so processes share many of them."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What a folder of results is shown as: a table, figures and a page, written from what is stored."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

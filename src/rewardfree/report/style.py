@@ -1,7 +1,5 @@
 """One look for every figure: colours that colour-blind readers can tell apart, and bytes that repeat."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

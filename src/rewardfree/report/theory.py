@@ -1,7 +1,5 @@
 """What the theory says of a problem, as a table and as the pictures that go with each question."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from rewardfree.report.style import COLOURS, legend_below, styled_figure
-from rewardfree.theory import Problem, Result
-from rewardfree.theory.complexity import theorem_2_gap
-from rewardfree.theory.gain import greedy_upper, spectral_law
-from rewardfree.theory.width import (
+from rewardfree.theory import (
+    Problem,
+    Result,
     generative_width,
+    greedy_upper,
+    spectral_law,
     theorem_1_corrected,
     theorem_1_printed,
     theorem_1_tight,
+    theorem_2_gap,
 )
 
 

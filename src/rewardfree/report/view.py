@@ -3,8 +3,6 @@
 Nothing is drawn here. No request leaves a page, and the same store gives the same bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

@@ -1,7 +1,5 @@
 """The studies by name, and the report of a folder that one of them wrote."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 from pathlib import Path

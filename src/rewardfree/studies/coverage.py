@@ -1,7 +1,5 @@
 """How wide confidence intervals have to be: errors of [PV] in units of sigma, and bounds beside the gap."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +19,7 @@ from rewardfree.report.pictures import save_as
 from rewardfree.report.theory import curves_figure
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.studies.paper.specification import paper_strategies
-from rewardfree.theory import Problem
-from rewardfree.theory.complexity import theorem_2_gap
-from rewardfree.theory.width import every_reward_width, generative_width
+from rewardfree.theory import Problem, every_reward_width, generative_width, theorem_2_gap
 from rewardfree.threads import one_blas_thread
 
 

@@ -1,7 +1,5 @@
 """The demonstration: where to look, and one exploration that serves several rewards."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,15 +1,12 @@
 """Norms on the paper's worlds over the jitter: is there a finite B1, and a finite B2?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import rewardfree as rf
-from rewardfree.theory import Problem
-from rewardfree.theory.norms import law_norms, norm_curve
+from rewardfree.theory import Problem, law_norms, norm_curve
 
 #: A norm that grows by more than this from one jitter to the next has not settled.
 STILL = 1.05

@@ -1,7 +1,5 @@
 """What a study is: units that are run once, and a table, figures and a page of what is stored."""
 
-from __future__ import annotations
-
 import json
 import resource
 import threading

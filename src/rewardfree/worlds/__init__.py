@@ -8,6 +8,7 @@ from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.grid import Grid
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
+    as_instance,
     bump_world,
     bumps,
     corridor_world,
@@ -59,6 +60,7 @@ __all__ = [
     "Space",
     "Spaces",
     "World",
+    "as_instance",
     "bump_world",
     "bumps",
     "change_targets",

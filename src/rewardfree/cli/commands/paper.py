@@ -1,7 +1,5 @@
 """Commands that show and reproduce: the demonstration, the paper, and what goes further."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

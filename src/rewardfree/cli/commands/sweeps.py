@@ -1,7 +1,5 @@
 """Commands for experiments of one's own, and for what they stored."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Commands for a system of one's own: explore it, plan, play."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated, Any

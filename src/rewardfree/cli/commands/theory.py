@@ -1,7 +1,5 @@
 """Commands about the paper's theory: where to look, what its theorems give, and what is measured of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What is run of the systems that the paper names, and of ours: how each explores, estimates and plans."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

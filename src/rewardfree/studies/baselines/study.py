@@ -1,7 +1,5 @@
 """The study of baselines: what is run, and what is written of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

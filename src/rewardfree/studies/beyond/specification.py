@@ -1,7 +1,5 @@
 """What is run beyond the paper: every explorer, model and planner, at equal environment steps."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import time
@@ -16,8 +14,7 @@ from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import Gap, gap_of_values, optimal_value, values_of_actions
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache
-from rewardfree.planning import ValuePlanner
-from rewardfree.planning.finite import backward, estimates_of
+from rewardfree.planning import ValuePlanner, backward, estimates_of
 from rewardfree.rewards import reward_table
 from rewardfree.studies.problems import WorldUnit, instance_named, measured
 from rewardfree.threads import one_blas_thread

@@ -1,7 +1,5 @@
 """The study beyond the paper: what is run, and what is written of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is run of the classic-control tasks: each is explored without a reward, and planned for several."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -11,8 +9,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache, Unit
-from rewardfree.planning import PlanRequest
-from rewardfree.planning.mesh import plan_on_mesh
+from rewardfree.planning import PlanRequest, plan_on_mesh
 from rewardfree.threads import one_blas_thread
 
 

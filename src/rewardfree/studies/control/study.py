@@ -1,7 +1,5 @@
 """The study of the classic-control tasks: what is run, and what is written of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial

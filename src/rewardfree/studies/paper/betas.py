@@ -1,7 +1,5 @@
 """How much the width of the confidence interval matters (Figures 5 to 7): a panel for each algorithm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

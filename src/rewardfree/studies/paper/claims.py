@@ -4,8 +4,6 @@ The rules were stated in code after Figure 1 was known, and their thresholds are
 made the first one stricter, which is judged at every checkpoint now, and took the verdict from the last.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

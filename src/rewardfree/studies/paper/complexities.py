@@ -1,7 +1,5 @@
 """The paper's Table 1 as it is printed; `rewardfree theory table1` has it as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rewardfree.theory.rates import PRINTED, eps_exponent

@@ -1,7 +1,5 @@
 """What a world of the paper looks like (its Figures 2 to 4): a reward, and where some (s,a) lead."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

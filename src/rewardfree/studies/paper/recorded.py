@@ -1,7 +1,5 @@
 """Our gaps beside those that the authors' scripts recorded: facts to compare with, never results of ours."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

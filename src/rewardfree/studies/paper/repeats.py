@@ -1,7 +1,5 @@
 """Figure 1 on many draws of r and P (Figures 8 to 10), and where the authors' curves lie among them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

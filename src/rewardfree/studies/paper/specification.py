@@ -1,7 +1,5 @@
 """The paper's experiments as sweeps: what Figures 1 and 5 to 10 show, under one reading of its text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The paper's figures and its table, each with what is run for it and what is written of it."""
 
-from __future__ import annotations
-
 import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
