@@ -13,8 +13,8 @@ from reference_runs import small_world
 from rewardfree.estimates import MODEL_POSTERIORS, Backup, FiniteEstimate, SampledEstimate, SampledRecursion
 from rewardfree.estimates import backups as lines
 from rewardfree.strategies import RunBatch
-from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.scaling import ScaledModel
+from rewardfree.worlds.world import LabelledWorld
 
 #: Rounding of a few additions and multiplications of numbers near 1.
 CLOSE = {"rtol": 0, "atol": 1e-14}

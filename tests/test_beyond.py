@@ -22,8 +22,8 @@ from rewardfree.kernels.fitting.finite import next_state_features
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.studies.coverage import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names
-from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds.world import LabelledWorld
 
 CLOSE = {"rtol": 0, "atol": 1e-9}
 S, A, H = 8, 5, 4

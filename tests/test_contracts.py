@@ -15,7 +15,7 @@ from rewardfree.budget import Budget
 from rewardfree.planning import FinitePlan, Plan, Planner, PlanRequest, plan_runs
 from rewardfree.strategies import Round, Strategy
 from rewardfree.strategies.episodic import EpisodicStrategy
-from rewardfree.worlds.labelled import LabelledWorld
+from rewardfree.worlds.world import LabelledWorld
 
 KERNEL = rf.Matern(1.5, 0.3)
 MODEL = rf.Model(KERNEL, ridge=0.1)

@@ -17,7 +17,7 @@ from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache
 from rewardfree.posterior import FeatureDesign, FeatureLattice, Lattice, Partition, PartitionLattice
 from rewardfree.studies.coverage import errors_of_run
-from rewardfree.worlds.labelled import LabelledWorld
+from rewardfree.worlds.world import LabelledWorld
 from test_features import KernelOf
 
 KERNEL = rf.Matern(1.5, 0.3)

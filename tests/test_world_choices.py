@@ -21,7 +21,7 @@ from reference_slide import (
     pendulum,
     world_named,
 )
-from rewardfree.strategies import queries
+from rewardfree.strategies import generative
 from rewardfree.strategies.current import PILOT
 from rewardfree.streams import stream
 from rewardfree.worlds import LabelledWorld
@@ -152,7 +152,7 @@ def test_queries_lie_in_the_bounds_and_are_far_apart(strategy, model):
 
 def test_queries_from_a_sobol_set_are_greedy_over_it():
     data = rf.explore(pendulum(), FIXED, SOBOL, steps=30, seed=3)
-    states, actions = queries._candidates(_Asked(data), "sobol", 0)
+    states, actions = generative._candidates(_Asked(data), "sobol", 0)
     points = data.fitted.scaling(data.spaces.features(states, actions))
     chosen = rf.query_plan(FIXED, points, 30)
     np.testing.assert_array_equal(data.state, states[chosen])

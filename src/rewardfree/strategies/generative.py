@@ -1,20 +1,29 @@
 """Exploration with a generative model (Alg 2): look where the uncertainty is largest."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from rewardfree.arrays import Array, count, to_numpy
+from rewardfree.dynamics.exploration import check_variables, exploration_posterior
 from rewardfree.model import Model
 from rewardfree.registry import registered
-from rewardfree.strategies.queries import QUERY_SETS, QuerySet, play_queries
+from rewardfree.strategies.current import MOST_POINTS, PILOT, CurrentExploration, next_refit, refitted_at
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import Ties, argmax_tied
+from rewardfree.worlds import Box, Discrete, ScaledModel, Space
+
+#: Where the candidates of a query come from.
+QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]
+QUERY_SETS = ("reachable", "sobol", "box")
+#: How many candidates a batch is chosen from, and how long the model's rollouts are.
+POINTS, ROLLOUT = 2048, 100
 
 
 @registered("strategy", "generative")
@@ -22,9 +31,10 @@ from rewardfree.ties import Ties, argmax_tied
 class Generative(Strategy):
     """Alg 2: query z = argmax sigma_h(z) anywhere, for every step; the world must take any state.
 
-    On a finite world the list of queries is `query_plan`; with `ties="random"` every run has its own. On a
-    continuous one `candidates` are what the learnt model can reach ("reachable"), a scrambled Sobol set of
-    the bounds ("sobol"), or points anywhere in them, new for every batch ("box").
+    On a finite world with a fixed kernel the list of queries is `query_plan`; with `ties="random"` every run
+    has its own. On real states `candidates` are what the learnt model can reach ("reachable"), a scrambled
+    Sobol set of the bounds ("sobol"), or points anywhere in them, new for every batch ("box"). Where it looks
+    depends on what was seen if the kernel is fitted, or if the candidates are "reachable".
     """
 
     ties: Ties = "lowest"
@@ -104,3 +114,114 @@ def uncertainty_path(
                 at_query.append(float(lattice.std(rows=[queries[i]])[0, 0]))
                 lattice.append(None, [queries[i]])
     return UncertaintyPath(np.array(at_query), np.array(largest), np.array(gain), maps)
+
+
+def play_queries(run: WorldRun, query_set: QuerySet) -> None:
+    """Explore by queries until a limit is reached."""
+    space = run.spaces.state
+    if not run.world.generative:
+        raise ValueError(
+            f"{type(run.world).__name__} cannot be put into any state, as Generative() needs: use Scout()"
+        )
+    reachable = isinstance(space, Box) and query_set == "reachable"
+    if reachable:
+        check_variables(run.spaces)
+    elif isinstance(space, Box):
+        space.need_bounds(f'Generative(candidates="{query_set}")')
+    if reachable or run.model.automatic:  # something must be learnt before one can ask well
+        while run.kept < PILOT:
+            run.episode(lambda state, h: run.random_action(), min(run.horizon, PILOT - run.kept))
+    first_states = run.first_states
+    current = CurrentExploration(run)
+    # Without a pooled model every query is made at every step.
+    steps = range(1) if run.model.pooled else range(run.horizon)
+    while True:
+        start = run.kept
+        size = (next_refit(start) - start) if run.model.pooled else 1
+
+        def batch(start: int = start, size: int = size) -> tuple[Any, Any]:
+            if reachable:
+                return _reachable_batch(run, current, first_states, start, size)
+            return _best_of(run, _candidates(run, query_set, start), start, size)
+
+        queries = _LazyBatch(batch)
+        for i in range(size):
+            for h in steps:
+                run.query(functools.partial(queries.pair, i), h)
+            run.round_done()
+
+
+class _LazyBatch:
+    """A batch that is computed when its first query is really made."""
+
+    def __init__(self, batch: Callable[[], tuple[Any, Any]]) -> None:
+        self._batch = batch
+        self._pairs: tuple[Any, Any] | None = None
+
+    def pair(self, i: int) -> tuple[Any, Any]:
+        if self._pairs is None:
+            self._pairs = self._batch()
+        states, actions = self._pairs
+        return states[i], actions[i]
+
+
+def _reachable_batch(
+    run: WorldRun, current: CurrentExploration, first_states: Any, start: int, size: int
+) -> tuple[Any, Any]:
+    """Of what the model reaches from first states, the greatest sigma."""
+    value = current.value(start)
+    rng = run.rng("reach", start)
+    starts = np.repeat(first_states, 2, axis=0)
+    state, action = value.reachable(starts, min(run.horizon, ROLLOUT), POINTS, rng)
+    scaled, posterior = value.dynamics.scaled, value.posterior
+    if refitted_at(start) < start:  # what was asked since then, where every round is a batch of its own
+        posterior = exploration_posterior(scaled, run.model.automatic)
+        samples = run.samples(start)
+        posterior.extend(scaled.inputs(run.spaces, samples.state, samples.action))
+    chosen, sigma = posterior.greedy(scaled.inputs(run.spaces, state, action), size)
+    run.know_sigma(lambda: float(sigma[0]))
+    return state[chosen], action[chosen]
+
+
+def _best_of(run: WorldRun, candidates: tuple[Any, Any], start: int, size: int) -> tuple[Any, Any]:
+    """Of a set of states and actions, the greatest sigma."""
+    samples = run.samples(start)
+    if run.model.automatic:
+        model = run.model.at_most(MOST_POINTS)
+        scaled = ScaledModel.fit(run.spaces, model, samples.state, samples.action, samples.next_state)
+    else:
+        scaled = ScaledModel.of_bounds(run.spaces, run.model)
+    posterior = exploration_posterior(scaled, run.model.automatic)
+    if len(samples):
+        # Without a pooled model all steps have the same points: those of the first one stand for all.
+        first = np.array([run.model.pooled or row.h == 0 for row in run.kept_rows(start)])
+        posterior.extend(scaled.inputs(run.spaces, samples.state[first], samples.action[first]))
+    states, actions = candidates
+    chosen, sigma = posterior.greedy(scaled.inputs(run.spaces, states, actions), size)
+    run.know_sigma(lambda: float(sigma[0]))
+    return states[chosen], actions[chosen]
+
+
+def _candidates(run: WorldRun, query_set: QuerySet, start: int) -> tuple[Any, Any]:
+    """All pairs of labels; of boxes, a scrambled Sobol set, or points anywhere drawn anew for every batch."""
+    spaces = run.spaces
+    if isinstance(spaces.state, Discrete):
+        actions = spaces.action.candidates(9)
+        repeats = (spaces.state.n,) + (1,) * (actions.ndim - 1)
+        return np.repeat(np.arange(spaces.state.n), len(actions)), np.tile(actions, repeats)
+    size = sum(space.size for space in (spaces.state, spaces.action))
+    if query_set == "sobol":
+        from scipy.stats import qmc  # which takes longer to import than all the rest
+
+        unit = qmc.Sobol(size, scramble=True, rng=run.rng("sobol")).random(POINTS)
+    else:
+        unit = run.rng("box", start).random((POINTS, size))
+    split = spaces.state.size
+    return _spread(spaces.state, unit[:, :split]), _spread(spaces.action, unit[:, split:])
+
+
+def _spread(space: Space, unit: Any) -> Any:
+    """Points of the unit cube over a space."""
+    if isinstance(space, Discrete):
+        return np.minimum((unit[:, 0] * space.n).astype(np.int64), space.n - 1)
+    return np.array(space.low) + unit * (np.array(space.high) - np.array(space.low))

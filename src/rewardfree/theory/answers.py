@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardfree.arrays import count, even_points, non_negative, positive, probability
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.theory import complexity, gain, rates, width
+from rewardfree.theory import complexity, gain, width
 from rewardfree.theory.spectrum import (
     Decay,
     Spectrum,
@@ -369,14 +369,14 @@ def table_1(problem: Problem) -> list[Result]:
     if p is None and len(problem.spectrum.eigenvalues) >= 8:
         p, how = fit_decay(problem.spectrum.eigenvalues, d, "polynomial").rate, " (fitted)"
     actions = max(1, round(problem.size / problem.states))
-    table = rates.Rates(
+    table = complexity.Rates(
         problem.horizon, problem.epsilon, problem.states, actions, features=d, dim=d, p=p
     ).table()
     decay = "too few eigenvalues for p" if p is None else f"p = {p:g}{how}"
     assumptions = ("constants set to 1", decay, f"S = {problem.states}, A = {actions}")
     results = []
     for setting, value in table.items():
-        source, rate = rates.PRINTED[setting]
+        source, rate = complexity.PRINTED[setting]
         sentence = "does not apply to this kernel" if value is None else f"{source}: {rate}"
         if setting == "linear":
             sentence += f" with d = {d}, the coordinates of z as features"

@@ -12,19 +12,19 @@ from rewardfree.worlds.hard import (
     bump_world,
     bumps,
     corridor_world,
+    garnet_world,
     portal_world,
+    riverswim_world,
     rooms_world,
     sharpened_world,
     tide_world,
 )
 from rewardfree.worlds.hard_suite import hard_suite, hard_world
 from rewardfree.worlds.instance import Instance
-from rewardfree.worlds.labelled import LabelledWorld
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.scaling import ScaledModel, Scaling, change_targets, feature_bounds
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
-from rewardfree.worlds.tabular import garnet_world, riverswim_world
-from rewardfree.worlds.world import Observation, World, check_declared
+from rewardfree.worlds.world import LabelledWorld, Observation, World, check_declared
 
 #: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
 #: `bump_world`.

@@ -11,6 +11,7 @@ import numpy as np
 
 from rewardfree.arrays import count
 from rewardfree.registry import registered
+from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
 
@@ -122,3 +123,27 @@ def check_declared(world: Any) -> None:
     if not simulates and (kind.reset is World.reset or kind.step is World.step):
         raise ValueError(f"{kind.__name__} must give start and sample, or reset and step")
     _ = world.spaces  # whose names must differ
+
+
+class LabelledWorld(World):
+    """A `FiniteWorld` as a `World` whose states and actions are labels."""
+
+    def __init__(self, world: FiniteWorld) -> None:
+        self.finite, self.horizon = world, world.horizon
+        self.state = Discrete(len(world.states), "s", _tuples(world.states))
+        self.action = Discrete(len(world.actions), "a", _tuples(world.actions))
+
+    def start(self, rng: np.random.Generator) -> Any:
+        return self.finite.first_states(rng.random())
+
+    def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
+        state = np.asarray(state, np.int64)
+        following = self.finite.sample(state, action, h, rng.random(state.shape))
+        return following, np.zeros(state.shape, bool)
+
+    def copy(self) -> World:
+        return LabelledWorld(self.finite)
+
+
+def _tuples(points: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(map(float, point)) for point in points)

@@ -39,7 +39,7 @@ from rewardfree.studies.problems import (
     hard_and_paper,
     instance_named,
 )
-from rewardfree.theory.rates import eps_exponent
+from rewardfree.theory.complexity import eps_exponent
 
 #: What a gap can be drawn against. Queries of a generative model belong to no episode.
 AXES = {"size": "kept samples of each step", "episodes": "episodes", "steps": "environment steps"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rewardfree.theory.rates import PRINTED, eps_exponent
+from rewardfree.theory.complexity import PRINTED, eps_exponent
 
 #: The Matern kernels of the experiments, whose eigenvalues fall as m^-p with p = 1 + 2 nu / d.
 SMOOTHNESS, DIMENSION = (2.5, 1.5), 2
