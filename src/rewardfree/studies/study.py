@@ -43,10 +43,10 @@ class Workspace:
         started, used = time.perf_counter(), _cpu_minutes()
         with self.making_maps(units, folder.maps), Store(folder.results) as store:
             ran = self.runner.run(units, store)
-        seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
-        took = f"{ran} units run in {seconds:.0f} s ({self.runner.cluster or cpu})"
-        if ran:
-            folder.remember(command, took)
+            seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
+            took = f"{ran} units run in {seconds:.0f} s ({self.runner.cluster or cpu})"
+            if ran:
+                folder.remember(command, took)
         return ran, took
 
     def run_sweep(self, sweep: Sweep, folder: ResultsFolder, command: str) -> Iterator[str]:
