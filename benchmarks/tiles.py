@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 from rewardfree import threads
-from rewardfree.posterior.engine import backend_numpy
+from rewardfree.posterior.engine import backend
 from setting import Setting
 from table import Row, seconds, show
 
@@ -14,7 +14,7 @@ def rows(quick: bool = False) -> list[Row]:
     setting = Setting(rounds=6, states=30, actions=30) if quick else Setting()
     world = setting.world
     in_tiles = seconds(lambda: setting.explore(world))
-    with mock.patch.object(backend_numpy, "TILE_BYTES", 8 * setting.states * setting.actions):
+    with mock.patch.object(backend, "TILE_BYTES", 8 * setting.states * setting.actions):
         in_rows = seconds(lambda: setting.explore(world))
     libraries = threads._libraries()
     two = mock.Mock(limit=lambda limits, user_api: libraries.limit(limits=2, user_api=user_api))

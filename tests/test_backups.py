@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.estimates import MODEL_POSTERIORS, Backup, FiniteEstimate, SampledEstimate, SampledRecursion
+from rewardfree.estimates import Backup, FiniteEstimate, SampledEstimate, SampledRecursion
 from rewardfree.estimates import backups as lines
+from rewardfree.model import MODEL_POSTERIORS
 from rewardfree.strategies import RunBatch
 from rewardfree.worlds.scaling import ScaledModel
 from rewardfree.worlds.world import LabelledWorld

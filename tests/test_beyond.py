@@ -15,10 +15,11 @@ import rewardfree as rf
 from reference_runs import recorded, small_world
 from rewardfree.data import Samples
 from rewardfree.dynamics import ExplorationValue
-from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, SeparatePosteriors
+from rewardfree.estimates import FiniteEstimate
 from rewardfree.estimates.backups import OBJECTIVES
 from rewardfree.kernels.fitting import Fit
 from rewardfree.kernels.fitting.finite import next_state_features
+from rewardfree.model import MODEL_POSTERIORS, SeparatePosteriors
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.studies.coverage import errors_of_run
 from rewardfree.worlds.hard_suite import suite_names

@@ -192,19 +192,19 @@ def test_a_cluster_gives_the_same_bytes_and_what_is_stored_is_not_run_again(two,
 
 
 def test_a_worker_that_is_killed_on_the_way_changes_nothing(two, expected, tmp_path, monkeypatch):
+    unlucky = next(process for process in two.processes if process is not two.scheduler)
+
+    def freeze(*_):
+        os.killpg(unlucky.pid, signal.SIGSTOP)
+
+    # Frozen before the units are sent, it takes some and ends none: so it surely has some when it is killed.
+    monkeypatch.setattr(cluster, "_check_versions", freeze)
+    monkeypatch.setattr(Unlucky, "happens", lambda _: two.kill(unlucky), raising=False)
     with Client(two.address, set_as_default=False) as client:
-        nannies = client.run(os.getppid)
-
-        def kill_one(_):
-            units = client.processing()
-            busy = max(units, key=lambda address: len(units[address]))
-            two.kill(next(each for each in two.processes if each.pid == nannies[busy]))
-
-        monkeypatch.setattr(Unlucky, "happens", kill_one, raising=False)
         try:
             assert exported(tmp_path, Unlucky, cluster=two.address) == expected
-            lost = [each for _, each in client.get_events("all") if each.get("action") == "remove-worker"]
-            assert lost[-1]["processing-tasks"]  # it had units, which were run elsewhere
+            lost = [event for _, event in client.get_events("all") if event.get("action") == "remove-worker"]
+            assert lost[-1]["processing-tasks"]  # these were run elsewhere
             assert len(client.nthreads()) == 1
         finally:
             two.worker()

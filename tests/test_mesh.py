@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import rewardfree as rf
 from reference_swing import MODEL, SPACES, nowhere, samples, swing, swings
-from rewardfree.dynamics import Dynamics, Mesh, MeshDynamics, extent, mesh_dynamics, trusted_box
+from rewardfree.dynamics import Dynamics, Mesh, MeshDynamics, extent, trusted_box
+from rewardfree.dynamics import mesh as mesh_module
 from rewardfree.worlds import Spaces
 
 # --- the mesh ---
@@ -129,7 +130,7 @@ def test_rows_of_transport_sum_to_one_but_for_ends(noisy):
     assert sums.min() < 0.01
     assert sums.max() > 0.99
     assert on_mesh.matrix.min() >= 0.0
-    assert len(on_mesh.outcomes) == (mesh_dynamics.DRAWS if noisy else 1)
+    assert len(on_mesh.outcomes) == (mesh_module.DRAWS if noisy else 1)
 
 
 def test_transport_of_values_is_their_interpolation_at_the_next_states():
@@ -192,9 +193,9 @@ def test_outcomes_stay_within_the_bounds_or_what_was_seen_beyond_them():
 
 def test_a_large_mesh_takes_fewer_draws(monkeypatch):
     on_mesh = on_a_mesh(True, noise=0.2)
-    monkeypatch.setattr(mesh_dynamics, "MOST_WEIGHTS", 7 * len(on_mesh.next_states) * 4)
+    monkeypatch.setattr(mesh_module, "MOST_WEIGHTS", 7 * len(on_mesh.next_states) * 4)
     assert len(on_mesh.outcomes) == 7
-    monkeypatch.setattr(mesh_dynamics, "MOST_WEIGHTS", 1)
+    monkeypatch.setattr(mesh_module, "MOST_WEIGHTS", 1)
     assert len(on_a_mesh(True, noise=0.2).outcomes) == 4  # at least
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import rewardfree as rf
 from rewardfree.rewards import check_unit_range, reward_table
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.finite import Grid
 
 S, A, H = 4, 3, 5
 GRID = Grid.of(None, None, (S, A))

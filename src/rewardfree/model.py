@@ -1,10 +1,10 @@
-"""How [PV] is estimated: which kernel and ridge, one regression per step or one for all."""
+"""How [PV] is estimated: kernel and ridge, one regression per step or one for all, on which posteriors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from rewardfree.arrays import (
     to_numpy,
 )
 from rewardfree.kernels import FIRST_RIDGE, AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
-from rewardfree.posterior import Counts, Design, Lattice, Posteriors
+from rewardfree.posterior import (
+    BasisPosterior,
+    Counts,
+    Design,
+    Lattice,
+    Posterior,
+    PosteriorList,
+    Posteriors,
+)
 from rewardfree.registry import registered
 
 P = TypeVar("P")
@@ -162,6 +170,50 @@ class Model:
     def _ridge(self) -> float:
         assert self.ridge is not None  # __post_init__ refuses None for a fixed kernel
         return self.ridge
+
+
+class ModelPosteriors:
+    """The model's own posteriors; a subclass may make others.
+
+    `open_ends`: variables without bounds are taken as they are, for there are no lengthscales for them.
+    """
+
+    open_ends: ClassVar[bool] = False
+
+    def posteriors(self, model: Model, inputs: Any, **options: Any) -> Posteriors:
+        """Empty posteriors on a finite set (m,f); options as for `Model.posteriors`."""
+        return model.posteriors(inputs, **options)
+
+    def posterior(self, model: Model, box: tuple[Any, Any] | None) -> BasisPosterior:
+        """An empty posterior for points anywhere, or of the box [low, high], (f,) each, if it needs one."""
+        return model.design()
+
+    def needs_box(self, model: Model) -> bool:
+        """Whether its posteriors are for points of a box, so that every variable must have bounds."""
+        return False
+
+    @property
+    def own_posteriors(self) -> bool:
+        """Whether these are not the model's."""
+        kind = type(self)
+        return (
+            kind.posteriors is not ModelPosteriors.posteriors
+            or kind.posterior is not ModelPosteriors.posterior
+        )
+
+
+class SeparatePosteriors(ModelPosteriors):
+    """A posterior of its own kind for every design of a finite world, computed one by one."""
+
+    def __init__(self, make: Callable[[Model], Posterior]) -> None:
+        self._make = make
+
+    def posteriors(self, model: Model, inputs: Any, **options: Any) -> Posteriors:
+        return PosteriorList([self._make(model) for _ in range(options["designs"])], inputs)
+
+
+#: The source that most estimates use.
+MODEL_POSTERIORS = ModelPosteriors()
 
 
 def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:

@@ -10,7 +10,7 @@ from rewardfree.arrays import Flags, Integers
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.model import Model
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.finite import Grid
 
 FILE_VERSION = 1
 

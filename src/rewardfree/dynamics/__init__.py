@@ -3,8 +3,7 @@
 from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh
-from rewardfree.dynamics.mesh_dynamics import MeshDynamics, NextStateModel
+from rewardfree.dynamics.mesh import Mesh, MeshDynamics, NextStateModel
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [

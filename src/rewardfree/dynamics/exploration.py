@@ -9,8 +9,7 @@ import numpy as np
 from rewardfree.data import Samples
 from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh
-from rewardfree.dynamics.mesh_dynamics import MeshDynamics
+from rewardfree.dynamics.mesh import Mesh, MeshDynamics
 from rewardfree.dynamics.termination import ObservedTermination
 from rewardfree.estimates.backups import OBJECTIVES, scout_q
 from rewardfree.kernels import Matern, SquaredExponential, Sum

@@ -13,21 +13,18 @@ from rewardfree.estimates.backups import (
     state_value,
     variance_gain,
 )
-from rewardfree.estimates.estimate import MODEL_POSTERIORS, Estimate, ModelPosteriors, SeparatePosteriors
+from rewardfree.estimates.estimate import Estimate
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.estimates.sampled import SampledEstimate, SampledRecursion
 
 __all__ = [
-    "MODEL_POSTERIORS",
     "OBJECTIVES",
     "Backup",
     "Empty",
     "Estimate",
     "FiniteEstimate",
-    "ModelPosteriors",
     "SampledEstimate",
     "SampledRecursion",
-    "SeparatePosteriors",
     "alg1_q",
     "alg3_q",
     "bellman_q",

@@ -18,10 +18,10 @@ import array_api_compat
 import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, namespace, to_numpy
-from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
-from rewardfree.model import Model, midrange
+from rewardfree.estimates.estimate import Estimate
+from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors, midrange
 from rewardfree.posterior import Counts, EarlierPosteriors, Lattice, Posteriors
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.finite import Grid
 
 
 @dataclass
@@ -32,7 +32,7 @@ class _Law:
     points: int = 0
 
 
-class FiniteEstimate:
+class FiniteEstimate(Estimate):
     """The regressions of b runs over all z = (s,a), and the next states seen at their points.
 
     `same_steps`: all steps of a run have the same points; `same_runs`: all runs have. A kernel that is still

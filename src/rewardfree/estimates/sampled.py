@@ -9,8 +9,8 @@ import numpy as np
 
 from rewardfree.data import Row, Samples
 from rewardfree.estimates.backups import Backup
-from rewardfree.estimates.estimate import MODEL_POSTERIORS, ModelPosteriors
-from rewardfree.model import midrange
+from rewardfree.estimates.estimate import Estimate
+from rewardfree.model import MODEL_POSTERIORS, ModelPosteriors, midrange
 from rewardfree.posterior import BasisPosterior
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds import ScaledModel, Spaces, feature_bounds
@@ -45,7 +45,7 @@ class NextStates:
     terminated: Any  # (n,)
 
 
-class SampledEstimate:
+class SampledEstimate(Estimate):
     """A posterior for each step, or one for all if the model is pooled, and the samples at its points."""
 
     def __init__(

@@ -9,8 +9,7 @@ from rewardfree.kernels.algebra import Foreign, Kernel, Product, Scaled, Sum, as
 from rewardfree.kernels.fitting import AutoKernel, first_guess, fit_next_states
 from rewardfree.kernels.fitting.finite import FIRST_RIDGE
 from rewardfree.kernels.linear import Delta, Linear
-from rewardfree.kernels.matern import closed_form_in_place
-from rewardfree.kernels.stationary import Matern, SquaredExponential
+from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form_in_place
 from rewardfree.kernels.tangent import NeuralTangent
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Stationary kernels: squared exponential and Matern."""
+"""Stationary kernels: squared exponential and Matern, their closed forms and the slopes of these."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rewardfree.arrays import Array, namespace, positive
+import numpy as np
+
+from rewardfree.arrays import Array, Floats, namespace, positive
 from rewardfree.kernels.algebra import Kernel, on_cpu, set_fields
-from rewardfree.kernels.matern import CLOSED_FORMS, closed_form, matern_correlation
+from rewardfree.kernels.matern import matern_correlation
 from rewardfree.registry import registered
+
+#: Smoothness with a closed form; infinity is the squared exponential.
+CLOSED_FORMS = (0.5, 1.5, 2.5, math.inf)
 
 
 class Stationary(Kernel):
@@ -82,6 +87,46 @@ class Matern(Stationary):
         if self.cpu_only:
             return on_cpu(lambda r: matern_correlation(self.nu, r), namespace(square).sqrt(square))
         return closed_form(self.nu, square)
+
+
+def closed_form(nu: float, square: Array) -> Array:
+    """M as a function of r^2: e^-t P(t), t = sqrt(2 nu) r, P = 1, 1 + t, 1 + t + t^2/3; or exp(-r^2/2)."""
+    xp = namespace(square)
+    if nu == math.inf:
+        return xp.exp(-0.5 * square)
+    t = xp.sqrt((2.0 * nu) * square)
+    values = xp.exp(-t)
+    if nu == 1.5:
+        values *= 1.0 + t
+    elif nu == 2.5:
+        values *= 1.0 + t + t * t / 3.0
+    return values
+
+
+def closed_form_in_place(nu: float, t: Floats) -> Floats:
+    """M by t = 2 nu r^2 (r^2/2 for the squared exponential), in the memory of `t`: for hot loops."""
+    if nu == math.inf:
+        np.negative(t, out=t)
+        return np.exp(t, out=t)
+    np.sqrt(t, out=t)
+    decay = np.exp(-t)
+    if nu == 2.5:  # Horner's rule
+        polynomial = t * (1.0 / 3.0)
+        polynomial += 1.0
+        polynomial *= t
+        t = polynomial
+    t += 1.0
+    t *= decay
+    return t
+
+
+def slope(nu: float, square: Floats) -> Floats:
+    """dM/d(r^2) where M is smooth at r = 0: -3/2 e^-t, -5/6 (1 + t) e^-t, or -1/2 exp(-r^2/2)."""
+    if nu == math.inf:
+        return -0.5 * np.exp(-0.5 * square)
+    t = np.sqrt((2.0 * nu) * square)
+    decay = np.exp(-t)
+    return -1.5 * decay if nu == 1.5 else -(5.0 / 6.0) * (1.0 + t) * decay
 
 
 #: One length for all coordinates, or d lengths, one for each coordinate.

@@ -13,15 +13,15 @@ import numpy as np
 
 from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import MODEL_POSTERIORS, FiniteEstimate, ModelPosteriors, alg1_q
-from rewardfree.model import Model
+from rewardfree.estimates import FiniteEstimate, alg1_q
+from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for
 from rewardfree.rewards import reward_table
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import best_of_clipped
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.finite import Grid
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner

@@ -9,8 +9,9 @@ import numpy as np
 
 from rewardfree.data import Samples
 from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, ObservedTermination
-from rewardfree.estimates import MODEL_POSTERIORS, SampledEstimate
+from rewardfree.estimates import SampledEstimate
 from rewardfree.files import kind_of, read_arrays, write_arrays
+from rewardfree.model import MODEL_POSTERIORS
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan
 from rewardfree.planning.mesh.values import MeshValues

@@ -10,8 +10,7 @@ import numpy as np
 
 from rewardfree.arrays import CPU, Placement, as_number, check_finite, check_kind, count
 from rewardfree.data import Experience, RunData
-from rewardfree.estimates import MODEL_POSTERIORS, ModelPosteriors
-from rewardfree.model import Model
+from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
 
 

@@ -7,8 +7,7 @@ from rewardfree.arrays import DType, Placement, check_kind, count
 from rewardfree.budget import Budget, Limits
 from rewardfree.data import Experience, Transitions
 from rewardfree.dynamics.exploration import check_variables
-from rewardfree.estimates import SeparatePosteriors
-from rewardfree.model import Model
+from rewardfree.model import Model, SeparatePosteriors
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.generative import Generative

@@ -8,8 +8,8 @@ import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import Backup, Empty, FiniteEstimate, ModelPosteriors, scout_q, state_value
-from rewardfree.model import Model
+from rewardfree.estimates import Backup, Empty, FiniteEstimate, scout_q, state_value
+from rewardfree.model import Model, ModelPosteriors
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread

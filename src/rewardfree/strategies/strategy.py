@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from rewardfree.arrays import non_negative
 from rewardfree.budget import Budget
-from rewardfree.estimates import ModelPosteriors
 from rewardfree.kernels import AutoKernel
-from rewardfree.model import Model
+from rewardfree.model import Model, ModelPosteriors
 from rewardfree.ties import Ties, check_ties
 from rewardfree.worlds import FiniteWorld, Grid, World
 
 if TYPE_CHECKING:
     from rewardfree.strategies.run_batch import RunBatch
     from rewardfree.strategies.world_run import WorldRun
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from rewardfree.presets import Preset
 from rewardfree.registry import registered
-from rewardfree.worlds.finite import FiniteWorld, check_world
-from rewardfree.worlds.grid import Grid
+from rewardfree.worlds.finite import FiniteWorld, Grid, check_world
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
     as_instance,

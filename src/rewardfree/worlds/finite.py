@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, check_finite, check_kind, count, to_numpy
+from rewardfree.arrays import Array, as_array, as_points, check_finite, check_kind, count, to_numpy
 from rewardfree.files import read_arrays, write_arrays
-from rewardfree.worlds.grid import Grid
 
 #: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
 ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 FILE_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """All z = (s,a): state by state, and within a state action by action. z = s * |A| + a."""
+
+    states: Any  # (s,d)
+    actions: Any  # (a,e)
+
+    @classmethod
+    def of(cls, states: Any, actions: Any, sizes: tuple[int, int]) -> Grid:
+        """A grid of what a caller gives: coordinates (s,d), (s,), or None for linspace(0, 1, s)."""
+        return cls(_coordinates(states, sizes[0], "states"), _coordinates(actions, sizes[1], "actions"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.states), len(self.actions)
+
+    @cached_property
+    def points(self) -> Any:
+        """The coordinates of every z, (s*a, d+e)."""
+        s, a = self.shape
+        points = np.concatenate([np.repeat(self.states, a, axis=0), np.tile(self.actions, (s, 1))], axis=1)
+        points.flags.writeable = False
+        return points
+
+    def same_as(self, other: Grid) -> bool:
+        return np.array_equal(self.states, other.states) and np.array_equal(self.actions, other.actions)
 
 
 class FiniteWorld:
@@ -185,3 +213,14 @@ def _start_distribution(start: Any, states: int) -> Any:
         start /= start.sum()
     start.flags.writeable = False
     return start
+
+
+def _coordinates(values: Array | None, size: int, name: str) -> Any:
+    if values is None:
+        values = np.linspace(0.0, 1.0, size)
+    values = as_array(values, name)
+    points = to_numpy(as_points(values[:, None] if values.ndim == 1 else values, name)).astype(np.float64)
+    if len(points) != size:
+        raise ValueError(f"{name} must have one row for each of {size}, got {len(points)}")
+    points.flags.writeable = False
+    return points

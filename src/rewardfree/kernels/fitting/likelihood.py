@@ -11,8 +11,7 @@ from scipy.linalg import LinAlgError, cholesky, lapack
 from rewardfree.arrays import Floats
 from rewardfree.kernels.algebra import Kernel
 from rewardfree.kernels.linear import Linear
-from rewardfree.kernels.matern import closed_form, slope
-from rewardfree.kernels.stationary import Matern, SquaredExponential
+from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form, slope
 
 #: Bounds of the log lengthscales, and of the log weight of the linear part.
 BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1e-3), math.log(10.0))}
