@@ -1,5 +1,6 @@
 """Small worlds of real states, and plans on a mesh for them, that several test files look at."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -107,4 +108,4 @@ def bellman_plan(name):
     if name == "ends":
         options = {"horizon": 20, "discount": 1.0, "terminated": "abs(x) >= 3"}
         return rf.plan(explored(Stairs, 80), CLIMB, **options)
-    return linear_plan(horizon=None, discount=0.9)
+    return linear_plan(horizon=math.inf, discount=0.9)

@@ -97,7 +97,8 @@ def textbook(data, reward, planner, model, horizon=None, discount=1.0):
         values[h] = q.max(axis=1)
         actions[h] = (q >= (values[h] - 1e-12 * np.abs(values[h]))[:, None]).argmax(axis=1)
     used = int(data.kept.sum())
-    return rf.planning.FinitePlan(data.grid, horizon, planner, model, used, actions, values[:horizon])
+    about = (data.grid, horizon, planner, model, used, discount)
+    return rf.planning.FinitePlan(*about, actions, values[:horizon])
 
 
 class TimedRun(reference_runs.Run):

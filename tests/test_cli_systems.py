@@ -1,5 +1,6 @@
 """The commands for environments: what they write, what they say, and how they refuse."""
 
+import math
 import os
 import subprocess
 import sys
@@ -275,10 +276,13 @@ def test_plan_takes_every_planner(cli, data, tmp_path, planner, expected):
     assert rf.load_plan(out).planner == expected
 
 
-def test_a_discount_alone_plans_for_no_end(cli, data, tmp_path):
+def test_a_horizon_of_infinity_plans_for_no_end(cli, data, tmp_path):
     out = tmp_path / "plan.npz"
-    assert cli("plan", data, "--reward", OWN, "--discount", 0.9, "--out", out)[0] == 0
+    options = ("--reward", OWN, "--discount", 0.9, "--out", out)
+    assert cli("plan", data, *options, "--horizon", "inf")[0] == 0
     assert rf.load_plan(out).horizon is None
+    assert cli("plan", data, *options)[0] == 0
+    assert rf.load_plan(out).horizon == rf.load(data).horizon
 
 
 def test_plan_takes_a_table_of_text(cli, tmp_path):
@@ -310,7 +314,7 @@ def test_plan_refuses_in_one_line(cli, data, tmp_path, options, message):
 
 
 def test_a_clock_without_a_horizon_is_refused_in_one_line(cli, data, tmp_path):
-    options = ("--reward", "h*theta", "--discount", 0.9, "--out", tmp_path / "plan.npz")
+    options = ("--reward", "h*theta", "--discount", 0.9, "--horizon", "inf", "--out", tmp_path / "plan.npz")
     code, said, complaints = cli("plan", data, *options)
     assert (code, said, len(complaints)) == (2, [], 1)
 
@@ -391,7 +395,7 @@ def test_a_film_is_as_long_as_the_episodes_that_were_explored(cli, tmp_path):
     try:
         world = rf.from_gymnasium("Endless-v0", horizon=8)
         data = rf.explore(world, AUTO, rf.Uniform(), transitions=60, progress=False)
-        rf.plan(data, OWN, discount=0.9).save(tmp_path / "plan.npz")
+        rf.plan(data, OWN, horizon=math.inf, discount=0.9).save(tmp_path / "plan.npz")
         film = tmp_path / "film.gif"
         code, said, _ = cli("evaluate", tmp_path / "plan.npz", "--episodes", 1, "--gif", film)
         assert code == 0 and said[-1] == f"9 frames: {film}"

@@ -98,7 +98,7 @@ def test_to_name_it_is_to_name_none_and_the_plan_says_who_chose(explore):
 def test_a_plan_says_what_it_was_made_of():
     plan = rf.plan(explored(), QUADRATIC)
     assert repr(plan).startswith("MeshPlan(DynamicsPlanner(")
-    assert "horizon 8, 201 nodes" in repr(plan)
+    assert f"horizon 8, discount {plan.discount:g}, 201 nodes" in repr(plan)
     assert f"expects {plan.expected:.4g}, 60 transitions, Model(" in repr(plan)
     data = labelled_data(PER_STEP, rf.Uniform())
     assert repr(rf.plan(data, "0.1*s", rf.Mean())) == (

@@ -12,6 +12,7 @@ import reference_partition
 import reference_runs
 import rewardfree as rf
 from reference_runs import Run, recorded, small_world
+from reference_worlds import Puck
 from rewardfree.experiments.run_maps import maps_of
 from rewardfree.experiments.sweep import Sweep
 from rewardfree.experiments.unit import InstanceCache
@@ -453,22 +454,6 @@ def labelled_run(strategy, model=MODEL, rounds=10, **options):
     """An enumerated world, whose labels a kernel sees at their coordinates."""
     sizes = {"transitions": 4 * rounds} if model.pooled else {"samples_per_step": rounds}
     return rf.explore(LabelledWorld(small_world(irregular=True)), model, strategy, seed=3, **sizes, **options)
-
-
-class Puck(rf.World):
-    """A puck on a noisy line."""
-
-    state = rf.Box.of(x=(-2.0, 2.0), v=(-1.0, 1.0))
-    action = rf.Box.of(push=(-1.0, 1.0))
-    horizon = 5
-
-    def start(self, rng):
-        return np.array([rng.uniform(-0.5, 0.5), 0.0])
-
-    def sample(self, state, action, h, rng):
-        v = np.clip(0.9 * state[:, 1] + 0.4 * action[:, 0] + 0.05 * rng.standard_normal(len(state)), -1, 1)
-        x = np.clip(state[:, 0] + 0.5 * v, -2.0, 2.0)
-        return np.stack([x, v], axis=1), np.zeros(len(x), bool)
 
 
 def on_the_unit_cube(state, action):

@@ -49,7 +49,7 @@ def test_values_and_actions_approach_those_of_riccati(h):
 
 def test_without_an_end_they_are_those_of_the_algebraic_equation():
     gamma = 0.9
-    plan = linear_plan(horizon=None, discount=gamma)
+    plan = linear_plan(horizon=math.inf, discount=gamma)
     root = math.sqrt(gamma)
     cost = solve_discrete_are(*(np.array([[number]]) for number in (root * 0.9, root * 0.5, 1.0, 0.1)))[0, 0]
     gain = gamma * 0.45 * cost / (0.1 + gamma * 0.25 * cost)
@@ -58,7 +58,7 @@ def test_without_an_end_they_are_those_of_the_algebraic_equation():
     assert bound < 0.005
     np.testing.assert_allclose(plan.value(X), -cost * X[:, 0] ** 2, rtol=0, atol=bound)
     np.testing.assert_allclose(plan.act(X), -gain * X, rtol=0, atol=0.05 + 1e-9)
-    assert plan.horizon is None and "no horizon" in repr(plan)
+    assert plan.horizon is None and "no end" in repr(plan)
     np.testing.assert_array_equal(plan.act(X, 0), plan.act(X, 12_345))  # it has no clock
 
 
@@ -286,7 +286,7 @@ def test_a_reward_must_be_one_finite_number_for_each_step():
 
 def test_a_reward_that_changes_with_h_needs_a_horizon():
     with pytest.raises(ValueError, match="a reward that changes with h needs an end to count from"):
-        rf.plan(explored(), "-h*x**2", discount=0.9)
+        rf.plan(explored(), "-h*x**2", horizon=math.inf, discount=0.9)
 
 
 # --- acting ---

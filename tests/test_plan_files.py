@@ -1,6 +1,7 @@
 """Plans as files: they come back as they were, and what is no plan is refused."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def stored(request):
         "seen ends": lambda: rf.plan(stairs, CLIMB, horizon=20),
         "formula": lambda: rf.plan(stairs, CLIMB, horizon=20, terminated="abs(x) >= 3"),
         "noisy": cliff_plan,
-        "no horizon": lambda: linear_plan(horizon=None, discount=0.9),
+        "no horizon": lambda: linear_plan(horizon=math.inf, discount=0.9),
         "clock": lambda: linear_plan("-(1 + h)*x**2 - 0.1*u**2"),
         "settled": lambda: linear_plan(f"{QUADRATIC} + 2", horizon=300),
         "deep": lambda: rf.plan(stairs, CLIMB, DynamicsPlanner(sides=9, depths=(3,)), horizon=20),

@@ -185,10 +185,10 @@ def test_values_never_leave_what_the_steps_to_go_can_give():
 
 @pytest.mark.parametrize("planner", [rf.Mean(), rf.Optimistic(0.3), rf.Pessimistic(0.3)], ids=repr)
 def test_rewards_outside_0_to_1_are_refused_where_values_are_clipped_as_in_the_paper(planner):
-    """As on a finite world, with the same words."""
+    """As on a finite world."""
     world = small_world(irregular=True)
     data, experience = both(world, PER_STEP)
-    message = "needs rewards in .0, 1., got .*or use clip="
+    message = "needs rewards in .0, 1., got .*use clip="
     for table in (unit_reward(world) - 0.5, 1.5 * unit_reward(world)):
         for run, reward in ((data, table), (experience, looked_up(table))):
             with pytest.raises(ValueError, match=message):

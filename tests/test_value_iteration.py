@@ -1,5 +1,6 @@
 """Values on a mesh by steps to go, against every sweep; and what plans would gain inside the model."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_values_between_two_tables_are_their_mixture(to_go, x, drift):
     assert mesh_values.at(np.array([[x]]), to_go)[0] == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("horizon", "discount"), [(None, 0.9), (300, 0.9), (300, 1.0)])
+@pytest.mark.parametrize(("horizon", "discount"), [(math.inf, 0.9), (300, 0.9), (300, 1.0)])
 def test_values_that_have_settled_are_those_of_every_sweep(horizon, discount):
     """What has settled to 1e-5 of its range may still be off by that over 1 - discount, or for 300 steps."""
     plan = linear_plan(f"{QUADRATIC} + 2", horizon=horizon, discount=discount)
@@ -133,7 +134,7 @@ def test_what_is_expected_ends_where_episodes_end_and_counts_as_the_values_do():
     plan = bellman_plan("no horizon")
     starts = _starts(Linear.state, explored(), None)
     assert plan.expected == pytest.approx(plan.value(starts).mean(), abs=0.005)
-    paid = linear_plan(f"{QUADRATIC} + 2", horizon=None, discount=0.9)
+    paid = linear_plan(f"{QUADRATIC} + 2", horizon=math.inf, discount=0.9)
     assert paid.expected == pytest.approx(plan.expected + 20.0, abs=20.0 * 1e-3)
 
 
@@ -178,7 +179,7 @@ class Line(rf.World):
         return next_state, next_state[:, 0] > 0.9
 
 
-@pytest.mark.parametrize(("horizon", "discount"), [(300, 1.0), (300, 0.995), (None, 0.995)])
+@pytest.mark.parametrize(("horizon", "discount"), [(300, 1.0), (300, 0.995), (math.inf, 0.995)])
 def test_values_that_all_fall_alike_have_not_settled_where_an_end_is_cheaper_later(horizon, discount):
     """Waiting costs 1 a step at 0 and nobody jumps for 60 until it has cost as much."""
     planner = DynamicsPlanner(sides=41, discounts=(discount,))
@@ -187,7 +188,7 @@ def test_values_that_all_fall_alike_have_not_settled_where_an_end_is_cheaper_lat
         explored(Line, 80), "-1 - 0.2*abs(x) - 60*(next_x > 0.9)", planner, discount=discount, **options
     )
     r = plan.reward(0, *plan.on_mesh.pairs, plan.on_mesh.next_states)
-    exact = every_sweep(plan.on_mesh, lambda h: r, horizon or 4000, discount)[-1]
+    exact = every_sweep(plan.on_mesh, lambda h: r, min(horizon, 4000), discount)[-1]
     nodes = plan.on_mesh.mesh.nodes
     np.testing.assert_allclose(plan.value(nodes), exact, rtol=0, atol=1e-3 * np.abs(exact).max())
     assert exact.min() > -80.0  # it is better to end it

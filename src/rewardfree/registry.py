@@ -24,7 +24,11 @@ def registered(kind: str, typed: str = "") -> Callable[[Maker], Maker]:
     """Give a class or a function its name: in files and sweeps its own, on the command line `typed`."""
 
     def register(maker: Maker) -> Maker:
-        _MAKERS.setdefault(kind, {})[maker.__name__] = maker
+        makers = _MAKERS.setdefault(kind, {})
+        for taken in (makers.get(maker.__name__), _CLASSES.get(maker.__name__)):
+            if taken is not None and _place(taken) != _place(maker):
+                raise ValueError(f"{maker.__name__} is already the name of {taken!r}: choose another one")
+        makers[maker.__name__] = maker
         if typed:
             _TYPED.setdefault(kind, {})[typed] = maker
         if isinstance(maker, type):
@@ -32,6 +36,11 @@ def registered(kind: str, typed: str = "") -> Callable[[Maker], Maker]:
         return maker
 
     return register
+
+
+def _place(maker: Callable[..., Any]) -> tuple[str, str]:
+    """Where something is defined: the same after its module was loaded again."""
+    return maker.__module__, maker.__qualname__
 
 
 # Files
@@ -53,7 +62,10 @@ def to_table(value: Any) -> Any:
         return {"type": type(value).__name__} | {
             field.name: to_table(getattr(value, field.name)) for field in fields(value) if field.init
         }
-    raise ValueError(f"{value!r:.200} cannot be written to a file: only rewardfree's own kinds can")
+    raise ValueError(
+        f"{value!r:.200} cannot be written to a file: its class needs a name, such as "
+        '@rewardfree.registry.registered("strategy") before a strategy (also where the file is read)'
+    )
 
 
 def from_table(table: Any) -> Any:

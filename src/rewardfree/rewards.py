@@ -125,15 +125,20 @@ def _takes_three(reward: Any) -> bool:
     )
 
 
-def check_unit_range(low: float, high: float, planner: Any) -> None:
-    """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1]."""
+def check_unit_range(low: float, high: float, planner: Any, may_end: bool = False) -> None:
+    """The paper's planners clip values to [0, H], which is only right for rewards in [0, 1].
+
+    `may_end`: episodes may end early. There a constant that is added to the reward changes what is optimal.
+    """
     if low < -ROUNDING or high > 1.0 + ROUNDING:
         shifted = f"(r - {low!r})" if low > 0.0 else f"(r + {-low!r})" if low < 0.0 else "r"
         rescaled = f"{shifted} / {high - low!r}" if high > low else shifted
-        name = type(planner).__name__
+        if may_end:
+            rescaled = f"r / {high!r}" if low >= 0.0 else ""
+        other = f"plan for {rescaled}, which has the same optimal policies, or " if rescaled else ""
         raise ValueError(
-            f"{name} needs rewards in [0, 1], got {low!r} .. {high!r}: plan for {rescaled}, "
-            'which has the same optimal policies, or use clip="range"'
+            f"{type(planner).__name__} needs rewards in [0, 1], got {low!r} .. {high!r}: "
+            f'{other}use clip="range"'
         )
 
 

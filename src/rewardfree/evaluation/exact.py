@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
-from rewardfree.planning import FinitePlan
+from rewardfree.planning import Plan
 from rewardfree.rewards import reward_table
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -37,8 +37,10 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
     """
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
-    policy = np.asarray(plan.actions if isinstance(plan, FinitePlan) else plan)
     s, a = world.grid.shape
+    if isinstance(plan, Plan):
+        plan = np.stack([plan.act(np.arange(s), h) for h in range(world.horizon)])
+    policy = np.asarray(plan)
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
         return _value_of_probabilities(world, r, policy)
     if policy.dtype.kind not in "iu" or policy.shape[-2:] != (world.horizon, s):

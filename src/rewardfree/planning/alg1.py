@@ -52,10 +52,10 @@ class ValuePlanner(Planner):
 
         return plan_finite(self, requests)
 
-    def check_rewards(self, low: float, high: float) -> None:
+    def check_rewards(self, low: float, high: float, may_end: bool = False) -> None:
         """Refuse rewards outside [0,1] where values are clipped to [0,H]."""
         if self.clip == "paper":
-            check_unit_range(low, high, self)
+            check_unit_range(low, high, self, may_end)
 
     def limits(
         self, low: Any, high: Any, discount: float = 1.0, may_end: bool = False

@@ -39,6 +39,7 @@ class FinitePlan(Plan):
     planner: Planner
     model: Model | None
     transitions: int
+    discount: float
     actions: Integers  # (h,s) indices
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
@@ -57,7 +58,7 @@ class FinitePlan(Plan):
         write_finite_plan(path, self)
 
     def _details(self) -> list[str]:
-        return [f"horizon {self.horizon}", f"{self.grid.shape[0]} states"]
+        return [*super()._details(), f"{self.grid.shape[0]} states"]
 
     def _at(self, table: Any, state: Any, h: int) -> Any:
         h = count(h, "h", at_least=0)
@@ -91,12 +92,13 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
             estimates = _estimates(data, model, same, first.placement, group[0].source)
             ties = tie_breaks(planner, [run.seed for run in data], horizon, len(grid.states), first.seed)
             actions, values = map(to_numpy, backward(estimates, table, planner, horizon, ties, discount))
+            samples = [sum(map(len, run.designs(model.pooled)[:horizon])) for run in data]
             plans += [
                 [
-                    FinitePlan(grid, horizon, planner, model, int(run.kept.sum()), action, value)
+                    FinitePlan(grid, horizon, planner, model, used, discount, action, value)
                     for action, value in zip(*policies, strict=True)
                 ]
-                for run, *policies in zip(data, actions, values, strict=True)
+                for used, *policies in zip(samples, actions, values, strict=True)
             ]
     return plans
 

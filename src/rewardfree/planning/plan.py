@@ -11,7 +11,7 @@ from rewardfree.model import Model
 from rewardfree.planning.alg1 import Mean
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
-from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
 
@@ -22,7 +22,7 @@ def plan(
     reward: FiniteReward,
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     seed: int = 0,
@@ -37,7 +37,7 @@ def plan(
     reward: WorldReward,
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     terminated: Termination | None = None,
@@ -51,7 +51,7 @@ def plan(
     reward: FiniteReward | WorldReward,
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     terminated: Termination | None = None,
@@ -67,7 +67,7 @@ def plan(
     reward: FiniteReward | WorldReward,
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     terminated: Termination | None = None,
@@ -79,13 +79,14 @@ def plan(
     """A policy for a reward that the data never saw: an array (s,a) or (h,s,a), a function, or a formula.
 
     Without a `planner` it is `DefaultPlanner()`; the plan says what it was made of. `model` overrides the one
-    of the data. `horizon` defaults to the data's; `DynamicsPlanner` plans for no end with a `discount` alone.
+    of the data. `horizon` defaults to the data's; with `math.inf` and a `discount`
+    `DynamicsPlanner` plans for no end.
     On real states `terminated` says where episodes end (a function or a formula; by default as the data saw
     it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds.
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _planner(planner).plan(request)[0]
+    policy: FinitePlan | WorldPlan = _plans(_planner(planner), request)[0]
     return policy
 
 
@@ -95,7 +96,7 @@ def plan_many(
     rewards: Sequence[FiniteReward],
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     seed: int = 0,
@@ -110,7 +111,7 @@ def plan_many(
     rewards: Sequence[WorldReward],
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     terminated: Termination | None = None,
@@ -123,7 +124,7 @@ def plan_many(
     rewards: Sequence[Any],
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     terminated: Termination | None = None,
@@ -135,7 +136,7 @@ def plan_many(
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _planner(planner).plan(request)
+    return _plans(_planner(planner), request)
 
 
 def plan_runs(
@@ -143,7 +144,7 @@ def plan_runs(
     rewards: Sequence[FiniteReward],
     planner: Planner | None = None,
     model: Model | None = None,
-    horizon: int | None = None,
+    horizon: float | None = None,
     discount: float | None = None,
     *,
     seed: int = 0,
@@ -166,6 +167,19 @@ def _planner(planner: Planner | None) -> Planner:
         planner, Planner, "planner", "DefaultPlanner(), DynamicsPlanner(), Mean(), Optimistic(beta) and so on"
     )
     return planner
+
+
+def _plans(planner: Planner, request: PlanRequest) -> list[Any]:
+    """What a planner made, which may be a user's own class."""
+    plans = planner.plan(request)
+    if not isinstance(plans, list) or len(plans) != len(request.rewards):
+        raise ValueError(
+            f"the plan method of {type(planner).__name__} must return a list with one plan for each of "
+            f"{len(request.rewards)} rewards, got {plans!r:.200}"
+        )
+    for made in plans:
+        check_kind(made, Plan, f"what {type(planner).__name__} returns", "a list of rf.planning.Plan")
+    return plans
 
 
 @registered("planner", "default")

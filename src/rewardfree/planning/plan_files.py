@@ -21,9 +21,9 @@ from rewardfree.registry import from_table, to_table
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.worlds import Grid, ScaledModel, Scaling
 
-FILE_VERSION = 2
+FILE_VERSION = 3
 #: What every plan says about itself, and what every one on real states says besides.
-_PLAN = ("horizon", "planner", "chosen_by", "model", "transitions")
+_PLAN = ("horizon", "planner", "chosen_by", "model", "transitions", "discount")
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
 _SAMPLES = ("state", "action", "next_state", "terminated")
@@ -136,8 +136,7 @@ def _mesh_arrays(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
 
 def _mesh_numbers(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
     values = plan.mesh_values
-    numbers = {"discount": values.discount, "drift": values.drift, "expected": plan.expected}
-    return {**numbers, "noisy": plan.on_mesh.noisy}
+    return {"drift": values.drift, "expected": plan.expected, "noisy": plan.on_mesh.noisy}
 
 
 def _mesh_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> MeshPlan:
@@ -199,7 +198,7 @@ def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
         if regression.weights is not None:
             arrays[f"weights{h}"] = regression.weights
     source = estimate.source if estimate.source.own_posteriors else None
-    more = {"source": source, "discount": plan.discount, "reward": plan.reward.text}
+    more = {"source": source, "reward": plan.reward.text}
     _write(path, plan, arrays, _WORLD_PLAN, more)
 
 
@@ -216,7 +215,7 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
     for h in range(horizon):
         recursion.remember(h, arrays.get(f"weights{h}"), float(arrays["centres"][h]))
     described = {name: fields[name] for name in _WORLD_PLAN}
-    return SampledPlan(**described, discount_factor=discount, reward=reward, recursion=recursion)
+    return SampledPlan(**described, reward=reward, recursion=recursion)
 
 
 def _write(

@@ -1,5 +1,6 @@
 """What a planner and a plan are, on finite worlds and on real states."""
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from rewardfree.arrays import CPU, Placement, as_number, check_finite, check_kin
 from rewardfree.data import Experience, RunData
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
+from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +23,7 @@ class PlanRequest:
     data: RunData
     rewards: Sequence[Any]  # arrays, functions or formulas
     model: Model | None = None  # instead of the one that the data were explored with
-    horizon: int | None = None
+    horizon: float | None = None  # steps; infinity: no end, discounted; None: as the data have it
     discount: float | None = None
     terminated: Any = None  # where episodes end, on real states; None: as the data saw it
     starts: Any = None  # first states (k,d), on real states; None: as the data saw them
@@ -30,9 +32,35 @@ class PlanRequest:
 
     def __post_init__(self) -> None:
         check_kind(self.data, RunData, "data", "what rf.explore returns, or rf.load")
+        self._check_rewards()
+        if self.model is not None:
+            check_kind(self.model, Model, "model", "rf.Model(kernel, ridge)")
+        seed = count(self.seed, "seed", at_least=0)
+        if self.horizon not in (None, math.inf):
+            object.__setattr__(self, "horizon", count(self.horizon, "horizon"))
+        if self.discount is not None:
+            object.__setattr__(self, "discount", as_number(self.discount, "discount"))
+            if not 0.0 < self.discount <= 1.0:
+                raise ValueError(f"discount must lie in (0, 1], got {self.discount}")
+        if self.endless and self.discount in (None, 1.0):
+            raise ValueError("horizon=math.inf, no end, needs a discount below 1: give discount=0.98, say")
+        if not isinstance(self.data, Experience):
+            if self.terminated is not None or self.starts is not None:
+                raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
+        elif self.placement.device not in (None, "cpu") or self.placement.dtype is not None or seed:
+            raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
+        elif self.used_model.timed:
+            raise ValueError(TIMED_ON_REAL_STATES)
+
+    def _check_rewards(self) -> None:
         if isinstance(self.rewards, str):
             raise ValueError(
                 f"rewards must be a list of rewards, got the one formula {self.rewards!r}: use plan"
+            )
+        if isinstance(self.rewards, Mapping):
+            raise ValueError(
+                "rewards must be a list of rewards, got a mapping: give list(rewards.values()), "
+                "the plans come in the same order"
             )
         if not hasattr(self.rewards, "__len__"):
             raise ValueError(
@@ -40,20 +68,11 @@ class PlanRequest:
             )
         if not len(self.rewards):
             raise ValueError("rewards must hold at least one reward, got none")
-        if self.model is not None:
-            check_kind(self.model, Model, "model", "rf.Model(kernel, ridge)")
-        seed = count(self.seed, "seed", at_least=0)
-        if self.horizon is not None:
-            object.__setattr__(self, "horizon", count(self.horizon, "horizon"))
-        if self.discount is not None:
-            object.__setattr__(self, "discount", as_number(self.discount, "discount"))
-            if not 0.0 < self.discount <= 1.0:
-                raise ValueError(f"discount must lie in (0, 1], got {self.discount}")
-        if not isinstance(self.data, Experience):
-            if self.terminated is not None or self.starts is not None:
-                raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
-        elif self.placement.device not in (None, "cpu") or self.placement.dtype is not None or seed:
-            raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
+
+    @property
+    def endless(self) -> bool:
+        """Whether it is for no end."""
+        return self.horizon == math.inf
 
     @property
     def used_model(self) -> Model:
@@ -70,13 +89,18 @@ class PlanRequest:
         """The horizon; beyond that of the data only a model that is the same at every step can plan."""
         if self.horizon is None:
             return self.data.horizon
+        if self.endless:
+            raise ValueError(
+                "Alg 1 plans a number of steps: horizon=math.inf, no end, is for DynamicsPlanner(), "
+                "on up to four real variables"
+            )
         stationary = self.used_model.pooled and not self.used_model.timed
         if self.horizon > self.data.horizon and not stationary:
             raise ValueError(
                 f"horizon must be at most the {self.data.horizon} steps of these data, got {self.horizon}: "
                 "only a pooled model that is not timed can go beyond them"
             )
-        return self.horizon
+        return int(self.horizon)
 
 
 class Planner(ABC):
@@ -102,6 +126,7 @@ class Plan(ABC):
     model: Model | None  # with the kernel and the ridge that were used; None: no file could hold that kernel
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
+    discount: float  # of later rewards, in the values
 
     @abstractmethod
     def act(self, state: Any, h: int = 0) -> Any:
@@ -120,9 +145,10 @@ class Plan(ABC):
         parts = [f"{self.planner!r}{chosen}", *self._details(), f"{self.transitions:,} transitions"]
         return f"{type(self).__name__}({', '.join(parts)}, {self.model!r})"
 
-    @abstractmethod
     def _details(self) -> list[str]:
         """What its repr says beside that."""
+        steps = "no end" if self.horizon is None else f"horizon {self.horizon}"
+        return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
 
 
 class WorldPlan(Plan):
@@ -134,11 +160,6 @@ class WorldPlan(Plan):
     provenance: Mapping[str, Any]  # of the world
     model: Model  # which the plan needs to act
     expected: float | None  # the mean return inside the model, where it was computed
-
-    @property
-    @abstractmethod
-    def discount(self) -> float:
-        """Of later rewards, in the values."""
 
     @property
     def reward_text(self) -> str | None:
@@ -166,9 +187,6 @@ class WorldPlan(Plan):
         states, single = self._states(state, None)
         values = self.values_at(states, self._step(h))
         return float(values[0]) if single else values
-
-    def _details(self) -> list[str]:
-        return ["no horizon" if self.horizon is None else f"horizon {self.horizon}"]
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,d), and whether it was one."""

@@ -37,17 +37,12 @@ class SampledPlan(WorldPlan):
     provenance: Mapping[str, Any]
     model: Model
     transitions: int
-    discount_factor: float
+    discount: float
     reward: RewardFunction
     recursion: SampledRecursion
     chosen_by: Planner | None = None
 
     expected = None
-
-    @property
-    def discount(self) -> float:
-        """Of the values."""
-        return self.discount_factor
 
     @property
     def reward_text(self) -> str | None:
@@ -98,7 +93,7 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
                     provenance=data.provenance,
                     model=estimate.scaled.model,
                     transitions=transitions,
-                    discount_factor=discount,
+                    discount=discount,
                     reward=function,
                     recursion=recursion,
                 )
@@ -111,7 +106,7 @@ def recursion_for(
 ) -> SampledRecursion:
     """The recursion of a planner and a reward on an estimate."""
     low, high = _range(estimate, reward, horizon)
-    planner.check_rewards(low, high)
+    planner.check_rewards(low, high, may_end=True)
     limits = planner.limits(np.full(horizon, low), np.full(horizon, high), discount, may_end=True)
     later = 1.0 if reward.uses_next else discount  # which is otherwise in the targets
 

@@ -17,6 +17,7 @@ from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds import FiniteWorld, World, check_world, feature_bounds
+from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 
 @overload
@@ -185,7 +186,7 @@ def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tu
     model = strategy.default_model(world) if model is None else model
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
     if model.timed:
-        raise ValueError("timed=True is for finite worlds: on real states dynamics must not change with h")
+        raise ValueError(TIMED_ON_REAL_STATES)
     if not strategy.plays_worlds:
         raise ValueError(
             f"{type(strategy).__name__} is for finite worlds, rf.FiniteWorld: "

@@ -14,6 +14,9 @@ from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
+#: Said wherever a model is used on real states.
+TIMED_ON_REAL_STATES = "timed=True is for finite worlds: on real states dynamics must not change with h"
+
 
 class World(ABC):
     """A system to explore. It has no reward.

@@ -28,17 +28,13 @@ class MeshPlan(WorldPlan):
     provenance: Mapping[str, Any]
     model: Model
     transitions: int
+    discount: float  # chosen by returns inside the model where a horizon was given
     reward: RewardFunction
     on_mesh: MeshDynamics
     mesh_values: MeshValues
     depth: int
     expected: float  # the mean return inside the model by which it was chosen
     chosen_by: Planner | None = None
-
-    @property
-    def discount(self) -> float:
-        """Of the values; chosen by returns inside the model where a horizon was given."""
-        return self.mesh_values.discount
 
     @property
     def reward_text(self) -> str | None:
@@ -97,7 +93,6 @@ class MeshPlan(WorldPlan):
         return [
             *super()._details(),
             f"{sides} nodes",
-            f"discount {self.discount:g}",
             f"depth {self.depth}",
             f"expects {self.expected:.4g}",
         ]
@@ -117,17 +112,13 @@ class TabulatedPlan(WorldPlan):
     provenance: Mapping[str, Any]
     model: Model
     transitions: int
+    discount: float
     rewards: Any  # (a*m,) at every action and node
     going: Any  # (k,a*m) share of each outcome that goes on: 0 at ends
     on_mesh: MeshDynamics
     mesh_values: MeshValues
     expected: float
     chosen_by: Planner | None = None
-
-    @property
-    def discount(self) -> float:
-        """Of the values."""
-        return self.mesh_values.discount
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_tabulated_plan

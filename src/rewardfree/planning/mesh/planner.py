@@ -266,6 +266,7 @@ class Search:
             provenance=preparation.provenance,
             model=preparation.dynamics.model,
             transitions=len(preparation.dynamics.points),
+            discount=values.discount,
             reward=self.reward,
             on_mesh=on_mesh,
             mesh_values=values,
@@ -356,7 +357,7 @@ def plan_on_mesh(
     horizon = _horizon(request)
     rewards = [RewardFunction(reward, data.spaces) for reward in request.rewards]
     if horizon is None and any(reward.uses_step for reward in rewards):
-        raise ValueError("a reward that changes with h needs an end to count from: give horizon=")
+        raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
     with one_blas_thread():
         preparation = Preparation.of(planner, data, request.model, request.terminated, predictor)
         starts = _starts(preparation.dynamics.space, data, request.starts)
@@ -385,14 +386,10 @@ def _best(planner: DynamicsPlanner, search: Search, discount: float | None) -> M
 
 
 def _horizon(request: PlanRequest) -> int | None:
-    """The steps of an episode; None: no end, with a discount alone."""
-    if request.horizon is not None:
-        return request.horizon
-    if request.discount is None:
-        return request.data.horizon
-    if request.discount >= 1.0:
-        raise ValueError("discount must be below 1 where there is no horizon, got 1: give horizon=")
-    return None
+    """The steps of an episode; None: no end."""
+    if request.endless:
+        return None
+    return request.data.horizon if request.horizon is None else int(request.horizon)
 
 
 def _starts(space: Box, data: Experience, starts: Any) -> Any:
