@@ -500,6 +500,8 @@ def test_slips_at_the_door_are_named():
         ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Instance\), got Inst"
     ):
         rf.explore(drawn, model, rf.Uniform(), episodes=3)
+    with pytest.raises(ValueError, match=r"strategy must be .*, got the class Scout: make one, Scout\(\)"):
+        rf.explore(drawn.world, drawn.model, rf.Scout, samples_per_step=2)
     with pytest.raises(ValueError, match="world must be a FiniteWorld"):
         rf.optimal_value(drawn, drawn.reward)
     with pytest.raises(ValueError, match=r"model must be rf.Model\(kernel, ridge\), got Delta"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
+from rewardfree import registry
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
@@ -95,6 +96,36 @@ def test_a_world_and_a_strategy_on_real_states(own):
         assert score.mean > still
     careful = rf.plan(data, "where(x > 0, 1, 0)", from_module("my_planner", "Careful")())
     assert isinstance(careful, rf.planning.SampledPlan)
+
+
+def test_objects_with_a_name_go_through_files(own, tmp_path, monkeypatch):
+    """Without one they are refused, with what to do."""
+    for known in (registry._MAKERS["kernel"], registry._MAKERS["strategy"], registry._CLASSES):
+        for name in ("RationalQuadratic", "Wander"):
+            monkeypatch.delitem(known, name, raising=False)  # and again at the end: names last
+    kernel, strategy = from_module("my_kernel", "RationalQuadratic"), from_module("my_strategy", "Wander")
+    world = rf.worlds.corridor_world(states=12, actions=5, horizon=4).world
+    data = rf.explore(world, rf.Model(kernel(0.4), ridge=0.1), strategy(3), samples_per_step=4)
+    with pytest.raises(ValueError, match=r"and classes of yours that were given a name"):
+        data.save(tmp_path / "data.npz")
+    for kind, made in (("kernel", kernel), ("strategy", strategy)):
+        monkeypatch.setitem(registry._MAKERS[kind], made.__name__, made)
+        monkeypatch.setitem(registry._CLASSES, made.__name__, made)
+        assert registry.registered(kind)(made) is made
+    data.save(tmp_path / "data.npz")
+    again = rf.load(tmp_path / "data.npz")
+    assert (again.model, again.strategy) == (data.model, data.strategy)
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(ValueError, match=r"Mean is already the name of .*alg1.Mean.*: choose another one"):
+
+        @registry.registered("planner")
+        class Mean(rf.planning.Planner):
+            def plan(self, request):
+                raise NotImplementedError
+
+    assert registry._MAKERS["planner"]["Mean"] is rf.Mean
 
 
 def test_all_of_it_in_a_sweep_on_the_command_line(own):

@@ -166,6 +166,10 @@ def as_number(value: Any, name: str) -> float:
 
 def check_kind(value: Any, kind: type, name: str, wanted: str) -> None:
     """Refuse a value that is not an instance of `kind`."""
+    if isinstance(value, type):
+        raise ValueError(
+            f"{name} must be {wanted}, got the class {value.__name__}: make one, {value.__name__}()"
+        )
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be {wanted}, got {value!r:.200}")
 

@@ -172,6 +172,11 @@ class Model:
         return self.ridge
 
 
+def fitted_model(timed: bool = False) -> Model:
+    """The model where nothing better is known: kernel and ridge from the data, one centred regression."""
+    return Model(AutoKernel(), pooled=True, centred=True, timed=timed)
+
+
 class ModelPosteriors:
     """The model's own posteriors; a subclass may make others.
 

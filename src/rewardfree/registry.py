@@ -63,8 +63,8 @@ def to_table(value: Any) -> Any:
             field.name: to_table(getattr(value, field.name)) for field in fields(value) if field.init
         }
     raise ValueError(
-        f"{value!r:.200} cannot be written to a file: its class needs a name, such as "
-        '@rewardfree.registry.registered("strategy") before a strategy (also where the file is read)'
+        f"{value!r:.200} cannot be written to a file: only rewardfree's own kinds can, and classes of yours "
+        "that were given a name with rewardfree.registry.registered"
     )
 
 

@@ -15,8 +15,7 @@ from rewardfree.data.csv_files import read_columns, write_columns
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
-from rewardfree.kernels import AutoKernel
-from rewardfree.model import Model
+from rewardfree.model import Model, fitted_model
 from rewardfree.worlds import Box, Observation, ScaledModel, Scaling, Space, Spaces
 
 FILE_VERSION = 2
@@ -96,7 +95,7 @@ class Experience(RunData):
         if last >= length:
             raise ValueError(f"{path} has steps beyond the horizon of {length}: h goes up to {last}")
         return cls(
-            model=Model(AutoKernel(), pooled=True, centred=True) if model is None else model,
+            model=fitted_model() if model is None else model,
             horizon=length,
             strategy=None,
             seed=0,

@@ -64,8 +64,8 @@ class Online(Strategy):
 
     def _play_alone(self, batch: RunBatch, target: int) -> None:
         """The episode of one target, with all data there are by now."""
-        limits = (0.0, float(batch.horizon))
-        q = batch.backwards(target, self.backup(batch.horizon))
+        backup = self.backup(batch.horizon)
+        q, limits = batch.backwards(target, backup), backup.limits(target + 1)
         state = batch.starts()[:, target : target + 1]
         for h in range(target + 1):
             z = state * batch.actions + batch.act(h, batch.at_states(q[h], state), limits, target)
@@ -74,16 +74,16 @@ class Online(Strategy):
 
     def _play_together(self, batch: RunBatch) -> None:
         """All episodes of the round: at step h, the targets beyond h share one pass over the posterior."""
-        xp, steps = batch.estimate.xp, range(batch.horizon)
-        limits = (0.0, float(batch.horizon))
+        xp, steps, backup = batch.estimate.xp, range(batch.horizon), self.backup(batch.horizon)
+        limits = backup.limits(batch.horizon)  # the same at every step
         at_target: dict[int, Array] = {}  # Q of target h at step h, with no value behind it: (b,1,z)
         beyond: dict[int, Array] = {}  # Q of the targets beyond h, (b,c,z)
         value: Any = None
         for h in reversed(steps):
-            mean, sigma = batch.mean_and_std(h, value, self.empty)
-            at_target[h] = alg3_q(None, sigma, self.beta)
+            mean, sigma = batch.mean_and_std(h, value, backup.empty)
+            at_target[h] = backup.q(None, None, sigma, 1)
             if mean is not None:
-                beyond[h] = alg3_q(mean, sigma, self.beta)
+                beyond[h] = backup.q(None, mean, sigma, batch.horizon - h)
             if h:
                 values = [batch.value(q[h], limits) for q in (at_target, beyond) if h in q]
                 value = xp.concat(values, axis=2)

@@ -11,8 +11,7 @@ import numpy as np
 
 from rewardfree.arrays import non_negative
 from rewardfree.budget import Budget
-from rewardfree.kernels import AutoKernel
-from rewardfree.model import Model, ModelPosteriors
+from rewardfree.model import Model, ModelPosteriors, fitted_model
 from rewardfree.ties import Ties, check_ties
 from rewardfree.worlds import FiniteWorld, Grid, World
 
@@ -133,7 +132,7 @@ class Strategy(ModelPosteriors, ABC):
         model, in which the step is a coordinate.
         """
         timed = isinstance(world, FiniteWorld) and not world.stationary
-        return Model(AutoKernel(), pooled=True, centred=True, timed=timed)
+        return fitted_model(timed)
 
     def check_model(self, model: Model) -> None:
         """Refuse a model that it does not take."""
