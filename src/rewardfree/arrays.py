@@ -18,6 +18,10 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 States: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 #: n actions: their coordinates (n,a), or labels (n,).
 Actions: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+#: What a plan does: one action, a label or coordinates (a,); or n of them, (n,) or (n,a).
+Chosen: TypeAlias = int | Actions
+#: What values are at one state, or at n of them, (n,).
+Values: TypeAlias = float | Floats
 #: What NumPy accepts as a dtype, of no shape; rewardfree computes in float64 and float32 only.
 DType: TypeAlias = npt.DTypeLike
 #: A NumPy array, a torch tensor, or any other array of the Python array API standard, of any shape (...).

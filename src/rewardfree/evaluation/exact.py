@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rewardfree.arrays import Array, namespace, to_numpy
+from rewardfree.arrays import Array, Floats, namespace, to_numpy
 from rewardfree.planning import Plan
-from rewardfree.rewards import reward_table
+from rewardfree.rewards import FiniteReward, reward_table
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
@@ -20,17 +21,18 @@ class Gap:
     max: Any  # over all states: what epsilon-optimality is about
 
 
-def optimal_value(world: FiniteWorld, reward: Any) -> Any:
+def optimal_value(world: FiniteWorld, reward: FiniteReward) -> Floats:
     """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
-    values, value = np.zeros((world.horizon, len(world.states))), np.zeros(len(world.states))
+    values: Floats = np.zeros((world.horizon, len(world.states)))
+    value = np.zeros(len(world.states))
     for h in reversed(range(world.horizon)):
         value = values[h] = (r[_step(r, h)] + world.law(h) @ value).max(axis=-1)
     return values
 
 
-def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
+def policy_value(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteReward) -> Floats:
     """V^pi_h(s) = r_h(s,pi) + [P_h V^pi_{h+1}](s,pi), (h,s), exact.
 
     `plan` is a plan, or actions (...,h,s) as whole numbers, or a random policy's probabilities (h,s,a).
@@ -42,7 +44,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
         plan = np.stack([plan.act(np.arange(s), h) for h in range(world.horizon)])
     policy = np.asarray(plan)
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
-        return _value_of_probabilities(world, r, policy)
+        return np.asarray(_value_of_probabilities(world, r, policy))
     if policy.dtype.kind not in "iu" or policy.shape[-2:] != (world.horizon, s):
         raise ValueError(
             f"a policy must be a plan, actions of shape ({world.horizon}, {s}), or probabilities of shape "
@@ -50,7 +52,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
         )
     if policy.size and (policy.min() < 0 or policy.max() >= a):
         raise ValueError(f"actions must lie in 0..{a - 1}, got {policy.min()}..{policy.max()}")
-    return values_of_actions(world.P, r, policy)
+    return np.asarray(values_of_actions(world.P, r, policy))
 
 
 def values_of_actions(P: Array, reward: Array, actions: Array) -> Array:
@@ -70,12 +72,12 @@ def values_of_actions(P: Array, reward: Array, actions: Array) -> Array:
     return xp.stack(values, axis=-2)
 
 
-def gap(world: FiniteWorld, plan: Any, reward: Any) -> Gap:
+def gap(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteReward) -> Gap:
     """How much worse than optimal a policy is: see `policy_value` for what `plan` may be."""
     return gap_of_values(world, optimal_value(world, reward)[0], policy_value(world, plan, reward)[..., 0, :])
 
 
-def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
+def myopic_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
     """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
     check_world(world)
     r = reward_table(reward, world.grid, world.horizon)
@@ -83,7 +85,7 @@ def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
     return gap(world, actions, reward)
 
 
-def random_gap(world: FiniteWorld, reward: Any) -> Gap:
+def random_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
     """Of uniformly random actions."""
     check_world(world)
     s, a = world.grid.shape

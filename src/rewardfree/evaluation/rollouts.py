@@ -85,7 +85,7 @@ def rollouts(
             if not len(numbers):
                 break
             now = np.array(states)
-            actions = plan.act(now, h)
+            actions: Any = plan.act(now, h)
             after = [copies[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
             next_states = np.array([step[0] for step in after])
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():

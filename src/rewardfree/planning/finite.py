@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to_numpy
 from rewardfree.data import Transitions
@@ -44,13 +45,15 @@ class FinitePlan(Plan):
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
 
-    def act(self, state: Any, h: int = 0) -> Any:
+    def act(self, state: npt.ArrayLike, h: int = 0) -> int | Integers:
         """The action (an index) at a state or states (n,)."""
-        return self._at(self.actions, state, h)
+        actions: int | Integers = self._at(self.actions, state, h)
+        return actions
 
-    def value(self, state: Any, h: int = 0) -> Any:
+    def value(self, state: npt.ArrayLike, h: int = 0) -> float | Floats:
         """The planner's V_h at a state or states (n,)."""
-        return self._at(self.values, state, h)
+        values: float | Floats = self._at(self.values, state, h)
+        return values
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_finite_plan
@@ -60,7 +63,7 @@ class FinitePlan(Plan):
     def _details(self) -> list[str]:
         return [*super()._details(), f"{self.grid.shape[0]} states"]
 
-    def _at(self, table: Any, state: Any, h: int) -> Any:
+    def _at(self, table: Any, state: npt.ArrayLike, h: int) -> Any:
         h = count(h, "h", at_least=0)
         if h >= self.horizon:
             raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
@@ -69,7 +72,7 @@ class FinitePlan(Plan):
         if states.dtype.kind not in "iu":
             raise ValueError(f"state must be an index or indices, got {states.dtype}")
         if states.size and (states.min() < 0 or states.max() >= table.shape[1]):
-            raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {state}")
+            raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {states}")
         entries = table[h][states]
         return entries.item() if states.ndim == 0 else entries
 

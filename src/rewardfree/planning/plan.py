@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, overload
 
-from rewardfree.arrays import DType, Placement, States, check_kind
+from rewardfree.arrays import DType, Floats, Placement, States, check_kind
 from rewardfree.data import Experience, RunData, Transitions
 from rewardfree.model import Model
 from rewardfree.planning.alg1 import Mean
@@ -93,7 +93,7 @@ def plan(
 @overload
 def plan_many(
     data: Transitions,
-    rewards: Sequence[FiniteReward],
+    rewards: Sequence[FiniteReward] | Floats,
     planner: Planner | None = None,
     model: Model | None = None,
     horizon: float | None = None,
@@ -121,7 +121,7 @@ def plan_many(
 
 def plan_many(
     data: RunData,
-    rewards: Sequence[Any],
+    rewards: Any,
     planner: Planner | None = None,
     model: Model | None = None,
     horizon: float | None = None,

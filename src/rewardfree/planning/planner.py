@@ -8,8 +8,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from rewardfree.arrays import CPU, Placement, as_number, check_finite, check_kind, count
+from rewardfree.arrays import (
+    CPU,
+    Actions,
+    Chosen,
+    Floats,
+    Placement,
+    States,
+    Values,
+    as_number,
+    check_finite,
+    check_kind,
+    count,
+)
 from rewardfree.data import Experience, RunData
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
@@ -129,11 +142,11 @@ class Plan(ABC):
     discount: float  # of later rewards, in the values
 
     @abstractmethod
-    def act(self, state: Any, h: int = 0) -> Any:
+    def act(self, state: npt.ArrayLike, h: int = 0) -> Chosen:
         """The action at a state, or the actions at states, at step h from 0."""
 
     @abstractmethod
-    def value(self, state: Any, h: int = 0) -> Any:
+    def value(self, state: npt.ArrayLike, h: int = 0) -> Values:
         """The planner's own V_h at a state or at states: not the policy's true value."""
 
     @abstractmethod
@@ -167,14 +180,20 @@ class WorldPlan(Plan):
         return None
 
     @abstractmethod
-    def choose(self, states: Any, h: int) -> Any:
+    def choose(self, states: States, h: int) -> Actions:
         """The actions at states (n,d), labels (n,)."""
 
     @abstractmethod
-    def values_at(self, states: Any, h: int) -> Any:
+    def values_at(self, states: States, h: int) -> Floats:
         """The planner's V_h at states (n,d), (n,)."""
 
-    def act(self, state: Any = None, h: int = 0, *, observation: Any = None) -> Any:
+    def act(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> Chosen:
         """The action at a state (d,) or the actions at states (n,d): labels, or (a,) and (n,a)."""
         states, single = self._states(state, observation)
         chosen = self.choose(states, self._step(h))
@@ -182,7 +201,7 @@ class WorldPlan(Plan):
             return chosen
         return int(chosen[0]) if isinstance(self.spaces.action, Discrete) else chosen[0]
 
-    def value(self, state: Any, h: int = 0) -> Any:
+    def value(self, state: npt.ArrayLike, h: int = 0) -> Values:
         """The planner's V_h at a state (d,) or states (n,d), in the reward's own units."""
         states, single = self._states(state, None)
         values = self.values_at(states, self._step(h))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rewardfree.arrays import Actions, Floats, States
 from rewardfree.data import Experience
 from rewardfree.dynamics import GivenTermination
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
@@ -54,11 +55,13 @@ class SampledPlan(WorldPlan):
 
         write_sampled_plan(path, self)
 
-    def choose(self, states: Any, h: int) -> Any:
-        return self.recursion.estimate.actions[argmax_tied(self.recursion.q(h, states).T)]
+    def choose(self, states: States, h: int) -> Actions:
+        chosen: Actions = self.recursion.estimate.actions[argmax_tied(self.recursion.q(h, states).T)]
+        return chosen
 
-    def values_at(self, states: Any, h: int) -> Any:
-        return self.recursion.value(h, states)
+    def values_at(self, states: States, h: int) -> Floats:
+        values: Floats = self.recursion.value(h, states)
+        return values
 
 
 def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPlan]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import Array, count, to_numpy
+from rewardfree.arrays import Array, Integers, count, to_numpy
 from rewardfree.dynamics.exploration import check_variables, exploration_posterior
 from rewardfree.model import Model
 from rewardfree.registry import registered
@@ -67,7 +67,7 @@ class Generative(Strategy):
         return batch.estimate.xp.broadcast_to(z[:, None], (batch.runs, 1))
 
 
-def query_plan(model: Model, candidates: Array, n: int) -> Any:
+def query_plan(model: Model, candidates: Array, n: int) -> Integers:
     """The first n queries of Alg 2 as candidate indices (n,): z_i = argmax_z sigma_{i-1}(z).
 
     sigma depends on where one looked, never on what was seen: the whole list exists before any data do, and
@@ -95,7 +95,7 @@ class UncertaintyPath:
 
 
 def uncertainty_path(
-    model: Model, candidates: Array, queries: Sequence[int], map_after: Sequence[int] = ()
+    model: Model, candidates: Array, queries: Sequence[int] | Integers, map_after: Sequence[int] = ()
 ) -> UncertaintyPath:
     """Make the queries one by one and watch sigma; `map_after` says after which ones to keep all of it."""
     moments = [count(n, "map_after", at_least=0) for n in map_after]

@@ -144,7 +144,7 @@ class Demo:
         random = np.full((world.horizon, *world.grid.shape), 1.0 / self.side)  # probabilities (h,s,a)
         shown = []
         for name, reward, plan in zip(REWARDS, rewards, plans, strict=True):
-            policies = [plan, np.tile(reward.argmax(axis=1), (world.horizon, 1)), random]
+            policies: list[Any] = [plan, np.tile(reward.argmax(axis=1), (world.horizon, 1)), random]
             values = [rf.optimal_value(world, reward)[0]]
             values += [rf.policy_value(world, policy, reward)[0] for policy in policies]
             shown.append(PlannedReward(name, *values))

@@ -1,9 +1,8 @@
 """A finite world, the rewards that are revealed after exploration, and what a learner is told."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from rewardfree.arrays import as_array, check_finite, check_kind, to_numpy
+from rewardfree.arrays import Floats, as_array, check_finite, check_kind, to_numpy
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
 from rewardfree.worlds.finite import FiniteWorld, check_world
@@ -23,7 +22,7 @@ class Instance:
     name: str
     about: str
     world: FiniteWorld
-    rewards: Any  # (c,s,a)
+    rewards: Floats  # (c,s,a)
     model: Model = FITTED
 
     def __post_init__(self) -> None:
@@ -44,11 +43,12 @@ class Instance:
         return f"Instance({self.name!r}, {self.world!r}, {rewards}, {self.model!r})"
 
     @property
-    def reward(self) -> Any:
+    def reward(self) -> Floats:
         """The only reward, (s,a)."""
         if len(self.rewards) > 1:
             raise ValueError(
                 f"instance {self.name!r} has {len(self.rewards)} rewards: "
                 "choose one, such as instance.rewards[0], or plan for all with rf.plan_many"
             )
-        return self.rewards[0]
+        reward: Floats = self.rewards[0]
+        return reward

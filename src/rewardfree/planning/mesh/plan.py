@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import Actions, Floats, States
 from rewardfree.dynamics import MeshDynamics
 from rewardfree.estimates.backups import bellman_q
 from rewardfree.model import Model
@@ -66,11 +67,12 @@ class MeshPlan(WorldPlan):
         q = self.gain(np.tile(states, (k, 1)), np.tile(actions, times), next_states, h, depth)
         return q.reshape(k, *shape).mean(axis=0)
 
-    def choose(self, states: Any, h: int) -> Any:
-        return self.on_mesh.actions[np.argmax(self.q(states, h), axis=0)]
+    def choose(self, states: States, h: int) -> Actions:
+        chosen: Actions = self.on_mesh.actions[np.argmax(self.q(states, h), axis=0)]
+        return chosen
 
-    def values_at(self, states: Any, h: int) -> Any:
-        return self.mesh_values.at(states, self._to_go(h))
+    def values_at(self, states: States, h: int) -> Floats:
+        return np.asarray(self.mesh_values.at(states, self._to_go(h)))
 
     def gain(self, states: Any, actions: Any, next_states: Any, h: int, depth: int) -> Any:
         """r + discount V of one possible next state of each pair."""
@@ -125,7 +127,7 @@ class TabulatedPlan(WorldPlan):
 
         write_tabulated_plan(path, self)
 
-    def choose(self, states: Any, h: int) -> Any:
+    def choose(self, states: States, h: int) -> Actions:
         nodes, weights = self.on_mesh.mesh.corners(states)
         a, m = len(self.on_mesh.actions), self.on_mesh.mesh.size
         rows = (nodes[None] + m * np.arange(a)[:, None, None]).reshape(-1)  # (a,n,k)
@@ -134,10 +136,11 @@ class TabulatedPlan(WorldPlan):
         if self.horizon is None or to_go > 0:
             q = bellman_q(q, self._matrix[rows] @ self._table(to_go), self.discount)
         q = np.einsum("ank,nk->an", q.reshape(a, *nodes.shape), weights)
-        return self.on_mesh.actions[np.argmax(q, axis=0)]
+        chosen: Actions = self.on_mesh.actions[np.argmax(q, axis=0)]
+        return chosen
 
-    def values_at(self, states: Any, h: int) -> Any:
-        return self.mesh_values.at(states, 0 if self.horizon is None else self.horizon - h)
+    def values_at(self, states: States, h: int) -> Floats:
+        return np.asarray(self.mesh_values.at(states, 0 if self.horizon is None else self.horizon - h))
 
     def _details(self) -> list[str]:
         return [*super()._details(), f"expects {self.expected:.4g}"]
