@@ -56,12 +56,10 @@ class SampledPlan(WorldPlan):
         write_sampled_plan(path, self)
 
     def choose(self, states: States, h: int) -> Actions:
-        chosen: Actions = self.recursion.estimate.actions[argmax_tied(self.recursion.q(h, states).T)]
-        return chosen
+        return np.asarray(self.recursion.estimate.actions[argmax_tied(self.recursion.q(h, states).T)])
 
     def values_at(self, states: States, h: int) -> Floats:
-        values: Floats = self.recursion.value(h, states)
-        return values
+        return np.asarray(self.recursion.value(h, states))
 
 
 def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPlan]:

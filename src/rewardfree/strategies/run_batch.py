@@ -1,5 +1,6 @@
 """Many runs of one strategy side by side on a finite world: what they share, and what they record."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -217,26 +218,23 @@ class RunBatch:
 
         Clipped to what the remaining steps can gain at most: no regression can promise more than that.
         """
-        xp, ceiling, value = self.estimate.xp, None, None
-        q: dict[int, Array] = {}
-        for h in reversed(range(self.horizon)):
-            mean, sigma = self.mean_and_std(h, value)
-            gains = gain(sigma, self.estimate.ridge)
-            largest = xp.max(gains, axis=-1, keepdims=True)  # (b,1,1)
-            ceiling = largest if ceiling is None else ceiling + largest
-            q[h] = scout_q(gains, mean)
-            if mean is not None:
-                q[h] = xp.minimum(xp.maximum(q[h], xp.zeros_like(gains)), ceiling)
-            if h:
-                value = self.value(q[h], None)
-        return q
+        xp = self.estimate.xp
+        ceiling: Any = 0.0
 
-    def value(self, q: Array, limits: tuple[float, float] | None) -> Array:
+        def q(_: Any, mean: Any, sigma: Array, to_go: int) -> Array:
+            nonlocal ceiling
+            gains = gain(sigma, self.estimate.ridge)
+            ceiling = ceiling + xp.max(gains, axis=-1, keepdims=True)  # (b,1,1)
+            value = scout_q(gains, mean)
+            return gains if mean is None else xp.minimum(xp.maximum(value, xp.zeros_like(gains)), ceiling)
+
+        return self.backwards(self.horizon - 1, Backup(q, limits=lambda to_go: (0.0, math.inf)))
+
+    def value(self, q: Array, limits: tuple[float, float]) -> Array:
         """V = max_a Q within its limits, for Q (b,c,z): (b,s,c)."""
         xp = self.estimate.xp
         by_state = xp.reshape(q, (*q.shape[:2], *self.world.grid.shape))
-        value = xp.max(by_state, axis=-1) if limits is None else state_value(by_state, *limits)
-        return xp.permute_dims(value, (0, 2, 1))
+        return xp.permute_dims(state_value(by_state, *limits), (0, 2, 1))
 
     def at_states(self, q: Array, state: Array) -> Array:
         """Q (b,k,z) of k episodes at their states (b,k), or as it is if given at these alone: (b,k,a)."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rewardfree.arrays import Floats, as_array, check_finite, check_kind, to_numpy
 from rewardfree.kernels import AutoKernel
 from rewardfree.model import Model
@@ -50,5 +52,4 @@ class Instance:
                 f"instance {self.name!r} has {len(self.rewards)} rewards: "
                 "choose one, such as instance.rewards[0], or plan for all with rf.plan_many"
             )
-        reward: Floats = self.rewards[0]
-        return reward
+        return np.asarray(self.rewards[0])

@@ -68,8 +68,7 @@ class MeshPlan(WorldPlan):
         return q.reshape(k, *shape).mean(axis=0)
 
     def choose(self, states: States, h: int) -> Actions:
-        chosen: Actions = self.on_mesh.actions[np.argmax(self.q(states, h), axis=0)]
-        return chosen
+        return np.asarray(self.on_mesh.actions[np.argmax(self.q(states, h), axis=0)])
 
     def values_at(self, states: States, h: int) -> Floats:
         return np.asarray(self.mesh_values.at(states, self._to_go(h)))
@@ -136,8 +135,7 @@ class TabulatedPlan(WorldPlan):
         if self.horizon is None or to_go > 0:
             q = bellman_q(q, self._matrix[rows] @ self._table(to_go), self.discount)
         q = np.einsum("ank,nk->an", q.reshape(a, *nodes.shape), weights)
-        chosen: Actions = self.on_mesh.actions[np.argmax(q, axis=0)]
-        return chosen
+        return np.asarray(self.on_mesh.actions[np.argmax(q, axis=0)])
 
     def values_at(self, states: States, h: int) -> Floats:
         return np.asarray(self.mesh_values.at(states, 0 if self.horizon is None else self.horizon - h))
