@@ -57,6 +57,19 @@ def test_every_command_shows_an_example():
     assert without == []
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("figures", "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines or control."),
+        ("report", "beyond and control have no page: use figures."),
+        ("reproduce", "for beyond, baselines and control it is added to the run seeds."),
+        ("plan", "without --horizon: plan for an infinite horizon."),
+    ],
+)
+def test_help_says_what_is_meant(command, words):
+    assert words in evened(shown(command, "--help").replace("│", " "))
+
+
 def test_example_of_query_plan_runs(tmp_path):
     line = re.search(r"Example: (rewardfree .*?) ╭", evened(shown("query-plan", "--help")))[1]
     path = f"{COMMAND.parent}:{os.environ['PATH']}"

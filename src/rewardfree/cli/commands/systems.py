@@ -92,7 +92,10 @@ def plan(
         str, typer.Option(help="A formula over the world's variables; next_x for the next state's.")
     ],
     horizon: Annotated[int | None, typer.Option(help="Steps of an episode; by default the world's.")] = None,
-    discount: Annotated[float | None, typer.Option(help="Alone: plan for no end.")] = None,
+    discount: Annotated[
+        float | None,
+        typer.Option(help="Of later rewards; without --horizon: plan for an infinite horizon."),
+    ] = None,
     terminated: Annotated[
         str | None, typer.Option(help="A formula: where episodes end; by default as the data saw it.")
     ] = None,
