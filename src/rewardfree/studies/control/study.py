@@ -17,6 +17,11 @@ from rewardfree.studies.study import SeededStudy
 #: Where the data came from, as columns; the oracle plans with the true dynamics.
 SOURCES = {"generative": "queries", "online": "online", "uniform": "random data", "oracle": "true dynamics"}
 DATA = {source: name for source, name in SOURCES.items() if source != "oracle"}
+_COLOURS = {
+    "generative": COLOURS[0],
+    "online": COLOURS[5],
+    "uniform": "#777777",
+}  # Scout has that of the other pages
 #: A published score counts as reached up to the rounding of a printed number.
 ROUNDING = 0.05
 NOTES = (
@@ -79,8 +84,9 @@ def control_figure(records: list[dict[str, Any]], tasks: Any) -> Any:
                 if values is None:
                     continue
                 spread = np.linspace(-0.18, 0.18, len(values)) if len(values) > 1 else np.zeros(1)
-                place.plot(i + spread, np.sort(values), ".", color=COLOURS[i], markersize=6, alpha=0.8)
-                place.plot([i - 0.28, i + 0.28], [values.mean()] * 2, color=COLOURS[i], linewidth=2)
+                colour = _COLOURS[source]
+                place.plot(i + spread, np.sort(values), ".", color=colour, markersize=6, alpha=0.8)
+                place.plot([i - 0.28, i + 0.28], [values.mean()] * 2, color=colour, linewidth=2)
             oracle = returns.get((task.env, "own", "oracle"))
             if oracle is not None:
                 level = float(oracle.mean())
