@@ -48,7 +48,7 @@ def main() -> None:
                     f"{name:22s} {algorithm:11s} {n:4d} {a.mean():8.4f} {b.mean():13.4f} {off:8.2f}",
                     flush=True,
                 )
-    print(f"largest difference: {worst:.2f} standard errors (must 3)")
+    print(f"largest difference: {worst:.2f} standard errors")
 
 
 def _ours(world, reward, model, strategy, beta, options):

@@ -1,4 +1,4 @@
-"""Claim 4: one more point for a design, against a refit from nothing, and the memory that it takes."""
+"""One more point for a design, against a refit from nothing, and the memory that it takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row(n: int) -> Row:
         one_more = seconds(extend_by_many, repeats=3) / 16
         refit = seconds(lambda: theirs.fit(z[:n], np.zeros(n)))
     return Row(
-        f"4 one more point at n = {n} (peak {peak / 1e6:.0f} MB, a square factor {8e-6 * n * n:.0f} MB)",
+        f"one more point at n = {n} (peak {peak / 1e6:.0f} MB, a square factor {8e-6 * n * n:.0f} MB)",
         f"{1e3 * one_more:.2f} ms",
         f"scikit-learn fit {1e3 * refit:.1f} ms",
         f"{refit / one_more:.0f}x faster",

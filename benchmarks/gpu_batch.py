@@ -1,4 +1,4 @@
-"""Claims 5 and 12: many runs at once on a CUDA device, their parity with the CPU, and all of Figure 1: its
+"""Many runs at once on a CUDA device, their parity with the CPU, and all of Figure 1: its
 computing alone, and from the command to the page."""
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FIGURE_1 = [(rf.SquaredExponential(0.1), 0.01), (rf.Matern(2.5, 0.1), 0.5), (rf.
 
 
 def rows(quick: bool = False) -> list[Row]:
-    claim = "5 240 runs of Alg 3 at once on a GPU, float64"
+    what = "240 runs of Alg 3 at once on a GPU, float64"
     try:
         import torch
     except ImportError:
-        return [Row(claim, "not run: torch is not installed", "", "")]
+        return [Row(what, "not run: torch is not installed", "", "")]
     if not torch.cuda.is_available():
-        return [Row(claim, "not run: torch sees no CUDA device", "", "")]
+        return [Row(what, "not run: torch sees no CUDA device", "", "")]
     return [_exploration(torch, quick), _parity(), *_figure_1(torch, quick), _end_to_end(quick)]
 
 
@@ -46,11 +46,10 @@ def _exploration(torch, quick) -> Row:
     times = [timed(torch, lambda: setting.explore(world, range(runs), device="cuda")) for _ in range(4)]
     peak = torch.cuda.max_memory_allocated() / 2**30
     return Row(
-        f"5 {runs} x {setting.horizon} designs of Alg 3, {setting.sizes}",
+        f"{runs} x {setting.horizon} designs of Alg 3, {setting.sizes}",
         f"{min(times[1:]):.2f} s, {peak:.0f} GiB (first {times[0]:.2f} s) on {torch.cuda.get_device_name()}",
-        "a first probe 1.9 s, 35 GiB",
-        f"{1.9 / min(times[1:]):.2f}x faster",
-        "must beat it, goal 1 s",
+        "",
+        "",
     )
 
 
@@ -83,7 +82,6 @@ def _parity() -> Row:
         f"gaps {apart:.1e} apart",
         f"same trajectories: {'yes' if same else 'NO'}",
         "",
-        "must 1e-9",
     )
 
 
@@ -111,11 +109,10 @@ def _figure_1(torch, quick) -> list[Row]:
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in best.items())
     return [
         Row(
-            f"12 all {3 * 4 * runs} runs of Figure 1, planned and evaluated {len(checkpoints)} times",
+            f"all {3 * 4 * runs} runs of Figure 1, planned and evaluated {len(checkpoints)} times",
             f"{sum(best.values()):.2f} s ({parts})",
             f"first time {sum(each[0] for each in times.values()):.2f} s",
             "",
-            "must 6 s, goal 3 s",
         )
     ]
 
@@ -134,7 +131,6 @@ def _end_to_end(quick) -> Row:
         f"{min(times):.1f} to {max(times):.1f} s",
         "",
         "",
-        "must 20 s, goal 8 s",
     )
 
 

@@ -1,4 +1,4 @@
-"""All speed claims in one table (`make bench`); `--quick` takes small sizes, whose ratios mean little."""
+"""All speed measurements in one table (`make bench`); `--quick` takes small sizes: ratios mean little."""
 
 from __future__ import annotations
 

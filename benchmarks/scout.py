@@ -1,4 +1,4 @@
-"""Claim 13: Scout on a world of 100 x 100, 120 episodes, one regression for all steps; 20 runs on a GPU."""
+"""Scout on a world of 100 x 100, 120 episodes, one regression for all steps; 20 runs on a GPU."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ def _one(world, model, episodes, name) -> Row:
     started = time.process_time()
     rf.explore(world, model, rf.Scout(), episodes=episodes, progress=False)
     took = time.process_time() - started
-    claim = f"13 Scout, {episodes} episodes, {name}, one core"
-    return Row(claim, f"{took:.1f} s", "", "", "must 20 s, goal 5 s")
+    return Row(f"Scout, {episodes} episodes, {name}, one core", f"{took:.1f} s", "", "")
 
 
 def _together(world, model, episodes) -> Row:
-    claim = f"13 {RUNS} runs of it together on a GPU, float64"
+    what = f"Scout, {RUNS} runs together on a GPU, float64"
     try:
         import torch
     except ImportError:
-        return Row(claim, "not run: torch is not installed", "", "")
+        return Row(what, "not run: torch is not installed", "", "")
     if not torch.cuda.is_available():
-        return Row(claim, "not run: torch sees no CUDA device", "", "")
+        return Row(what, "not run: torch sees no CUDA device", "", "")
     times = []
     for _ in range(3):
         torch.cuda.synchronize()
@@ -47,4 +46,4 @@ def _together(world, model, episodes) -> Row:
         torch.cuda.synchronize()
         times.append(time.perf_counter() - started)
     said = f"{min(times[1:]):.2f} s (first {times[0]:.2f} s) on {torch.cuda.get_device_name()}"
-    return Row(claim, said, "", "")
+    return Row(what, said, "", "")

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what was measured, and against what in the same run."""
+    """What was measured, and against what in the same run."""
 
-    claim: str
+    what: str
     ours: str
     baseline: str
     ratio: str
-    wanted: str = ""
 
 
 def seconds(call: Callable[[], object], repeats: int = 3) -> float:
@@ -32,10 +31,8 @@ def seconds(call: Callable[[], object], repeats: int = 3) -> float:
 def show(rows: Iterable[Row]) -> None:
     """Print the rows under each other, as wide as they need."""
     rows = list(rows)
-    head = Row("claim", "ours", "baseline", "ratio", "wanted")
-    columns = list(
-        zip(*[(r.claim, r.ours, r.baseline, r.ratio, r.wanted) for r in [head, *rows]], strict=True)
-    )
+    head = Row("what", "ours", "baseline", "ratio")
+    columns = list(zip(*[(r.what, r.ours, r.baseline, r.ratio) for r in [head, *rows]], strict=True))
     widths = [max(len(cell) for cell in column) for column in columns]
     for i, cells in enumerate(zip(*columns, strict=True)):
         print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())

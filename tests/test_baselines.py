@@ -187,7 +187,7 @@ def test_the_command_says_and_writes_everything(tmp_path):
     assert said[0] == "baselines: 2 units, seeds 6000 to 6000"
     folder = tmp_path / "baselines-quick"
     table = (folder / "table.txt").read_text()
-    assert all(line in table for line in said if line.startswith(("scout", "jin", "x of gap", "CPU")))
+    assert all(line in table for line in said if line.startswith(("scout", "jin", "x of the gap", "CPU")))
     pictures = {
         f"baselines-{name}-{axis}.{form}"
         for name in FIGURES

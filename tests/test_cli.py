@@ -14,7 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import rewardfree as rf
+from rewardfree.arrays import even_points
 from rewardfree.cli.app import app
+from rewardfree.studies.demo import MODELS, SHOWN, uncertainty_figure
 
 COMMAND = Path(sys.executable).parent / "rewardfree"
 COMMANDS = ["demo", "query-plan"]
@@ -57,11 +59,37 @@ def test_every_command_shows_an_example():
     assert without == []
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("figures", "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines or control."),
+        ("report", "beyond and control have no page: use figures."),
+        ("reproduce", "for beyond, baselines and control it is added to the run seeds."),
+        ("plan", "without --horizon: plan for an infinite horizon."),
+    ],
+)
+def test_help_says_what_is_meant(command, words):
+    assert words in evened(shown(command, "--help").replace("│", " "))
+
+
 def test_example_of_query_plan_runs(tmp_path):
     line = re.search(r"Example: (rewardfree .*?) ╭", evened(shown("query-plan", "--help")))[1]
     path = f"{COMMAND.parent}:{os.environ['PATH']}"
     subprocess.run(line, shell=True, check=True, cwd=tmp_path, env={**os.environ, "PATH": path})
     assert len((tmp_path / "plan.csv").read_text().splitlines()) == 161
+
+
+def test_the_curves_of_the_demo_name_their_ridges():
+    """The squared exponential's is smaller: without it the curves would look like a comparison of kernels."""
+    points = even_points(5, 2)
+    paths = {
+        name: rf.strategies.uncertainty_path(model, points, rf.query_plan(model, points, 4), [4])
+        for name, model in MODELS.items()
+    }
+    figure = uncertainty_figure(paths, SHOWN, points[:4], side=5)
+    legends = [place.get_legend() for place in figure.subfigs[1].axes]
+    texts = [text.get_text() for legend in legends if legend for text in legend.get_texts()]
+    assert texts == ["Matern 1.5, ridge 0.5", "Matern 2.5, ridge 0.5", "Squared exponential, ridge 0.01"]
 
 
 def test_demo_draws_the_same_pictures_twice(tmp_path):

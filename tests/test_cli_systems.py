@@ -415,7 +415,7 @@ def test_a_long_film_is_thinned(monkeypatch, plan, cli, tmp_path):
 def test_without_pillow_a_film_says_what_to_install(monkeypatch, plan, cli, tmp_path):
     monkeypatch.setitem(sys.modules, "PIL", None)
     code, _, complaints = cli("evaluate", plan, "--episodes", 1, "--gif", tmp_path / "film.gif")
-    assert code == 2 and len(complaints) == 1 and "rewardfree[render]" in complaints[0]
+    assert code == 2 and len(complaints) == 1 and "pip install '.[render]'" in complaints[0]
     assert names_in(tmp_path) == ["plan.npz"]
 
 

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from zipfile import ZipFile
@@ -91,6 +93,16 @@ def test_rooms_that_few_programs_need_are_loaded_when_they_are_asked_for():
 
 def test_version_is_the_installed_one():
     assert rf.__version__ == metadata.version("rewardfree")
+
+
+def test_hints_to_install_an_extra_work_in_the_checkout():
+    """No index has the package: `rewardfree[extra]` would be looked for there."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pages = [*ROOT.glob("src/**/*.py"), *ROOT.glob("docs/*.md"), ROOT / "README.md"]
+    text = "\n".join(path.read_text() for path in pages)
+    assert not re.findall(r"rewardfree\[\w+\]", text)
+    named = set(re.findall(r"pip install '\.\[(\w+)\]'", text))
+    assert named == {"gpu", "parquet", "cluster", "render"} and named <= set(extras)
 
 
 def test_package_is_typed():

@@ -9,6 +9,7 @@ import pytest
 
 from rewardfree.report.gaps import Line
 from rewardfree.report.view import maps_view, numbers, page, sweep_view, write_page
+from rewardfree.studies.paper.claims import DEPENDS, DEPENDS_ON_TIES, FAILS, HOLDS
 from rewardfree.studies.paper.recorded import recorded_views
 from rewardfree.studies.paper.repeats import spread_view
 
@@ -149,6 +150,12 @@ def test_a_page_holds_everything_and_asks_for_nothing():
     assert "@import" not in own and "url(" not in own and "fetch(" not in own and "XMLHttp" not in own
     view = re.search(r'<script id="view" type="application/json">(.*?)</script>', text, re.S)[1]
     assert json.loads(view) == json.loads(json.dumps(whole_view()))
+
+
+@pytest.mark.parametrize("verdict", [HOLDS, FAILS, DEPENDS, DEPENDS_ON_TIES])
+def test_every_verdict_has_its_colour(verdict):
+    (kinds,) = re.findall(r"const kinds = (\{.*?\});", page(whole_view()))
+    assert verdict in json.loads(kinds)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,19 @@ from matplotlib.image import imread
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from scipy import stats
 
-from rewardfree.report.gaps import checkpoints, gap_figure, gap_pictures, gap_table, levels, lines_of
+from rewardfree.report.gaps import (
+    MEASURES,
+    checkpoints,
+    gap_figure,
+    gap_pictures,
+    gap_table,
+    levels,
+    lines_of,
+)
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import DrawingPool, save_as
 from rewardfree.report.style import DPI
+from rewardfree.report.theory import curves_figure
 from rewardfree.studies.paper.betas import beta_lines, betas_figure, betas_table
 from rewardfree.studies.paper.complexities import complexity_table, eps_exponent
 from rewardfree.studies.paper.functions import functions_figure
@@ -369,6 +378,7 @@ def test_repeats_draw_every_draw_and_what_can_be_compared(planned, measure, cros
     theirs = {"Recorded by the authors' scripts": [2.1809, 1.1211, 0.9788]} if crosses else {}
     assert {name: found[name] for name in found if "authors" in name} == theirs
     assert place.get_title() == label("se")
+    assert place.get_ylabel() == f"{label('generative')}\n{MEASURES[measure]}"  # a row says whose it is
 
 
 # --- Table 1 and the functions ---
@@ -442,6 +452,13 @@ def test_the_same_figure_is_the_same_bytes(figure, tmp_path):
     assert written == ["some.name.pdf", "some.name.png", "some.name.svg"]
     for name in written:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_ticks_that_are_asked_for_are_plain_numbers_and_the_only_ones():
+    figure = curves_figure({"gap": ([10, 40], [1.0, 0.5])}, "N", "gap", "Bounds", ticks=[10, 20, 40])
+    (place,) = figure.axes
+    assert [text.get_text() for text in place.get_xticklabels()] == ["10", "20", "40"]
+    assert len(place.get_xticks(minor=True)) == 0
 
 
 def test_a_png_has_the_resolution_of_the_style(tmp_path):

@@ -21,7 +21,7 @@ DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.
 SIDES = {1: 61, 2: 31, 3: 15, 4: 9}
 ACTIONS = 5
-#: The mesh covers so many times the range that was seen: what is beyond it is reached step by step.
+#: Width of the mesh as a multiple of the range that was seen: what is beyond it is reached step by step.
 GROWTH = 2.0
 #: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
 EPSILONS = (0.0, 0.1, 0.3, 0.5)

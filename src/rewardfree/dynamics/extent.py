@@ -9,10 +9,10 @@ from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.streams import stream
 from rewardfree.worlds.spaces import Box
 
-#: What was seen is widened by so much, and may grow up to so much, if an end of episodes lies there.
+#: The seen range is widened by the first factor, and by up to the second where an end of episodes lies there.
 MARGIN, FARTHEST = 1.1, 10.0
-#: What is believed beyond the seen range: a predicted spread of so many times that within it, or a share of
-#: the state change's own that is small in any case.
+#: Beyond the seen range a prediction is trusted if its spread is at most the first number times that within
+#: it, or the second as a share of the state change's own.
 RISE, SMALL = 2.0, 0.02
 PROBES, DENSE = 300, 20_000
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rewardfree.worlds.spaces import Spaces
 
-#: A noisy next state is represented by so many draws, or fewer where the matrix would grow too large.
+#: A noisy next state is represented by this many draws, or fewer where the matrix would grow too large.
 DRAWS, MOST_WEIGHTS = 32, 40_000_000
 
 

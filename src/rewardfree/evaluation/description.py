@@ -12,7 +12,7 @@ from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
-#: Norms are measured on at most so many of the points z.
+#: Norms are measured on at most this many of the points z.
 MOST_POINTS = 2500
 #: Relative to k(z,z). Both, fewer points and a jitter, can only make a norm smaller.
 NORM_JITTER = 1e-10

@@ -11,7 +11,7 @@ from rewardfree.worlds.spaces import Box
 
 #: Held-out errors, as a share of a constant predictor's, below which dynamics are called known or in part.
 KNOWN, PARTLY = 0.1, 0.7
-#: Coverage counts cells of so many to a variable.
+#: Coverage counts cells; the range of each variable has this many.
 CELLS = 10
 
 

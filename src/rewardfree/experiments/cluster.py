@@ -149,7 +149,8 @@ def _connected(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise ValueError(
-            "a cluster needs Dask distributed, which is not installed: pip install 'rewardfree[cluster]'"
+            "a cluster needs Dask distributed, which is not installed: "
+            "pip install '.[cluster]' from the checkout"
         ) from error
     with _quiet(), ExitStack() as leaving:
         try:

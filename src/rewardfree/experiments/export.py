@@ -30,7 +30,8 @@ def write_parquet(store: Store, path: Path) -> int:
         from pyarrow import parquet
     except ImportError as error:
         raise ValueError(
-            "Parquet needs pyarrow, which is not installed: pip install 'rewardfree[parquet]', or use --csv"
+            "Parquet needs pyarrow, which is not installed: "
+            "pip install '.[parquet]' from the checkout, or use --csv"
         ) from error
     header, rows = _table(store)
     rows = list(rows)

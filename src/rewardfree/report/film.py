@@ -10,7 +10,7 @@ from rewardfree.worlds import from_gymnasium
 
 #: A film of more frames is thinned.
 MOST_FRAMES = 300
-NEEDED = "a film needs pygame and pillow: pip install 'rewardfree[render]'"
+NEEDED = "a film needs pygame and pillow: pip install '.[render]' from the checkout"
 
 
 def write_film(path: Path, plan: WorldPlan, env: str, options: dict[str, Any], seed: int) -> int:

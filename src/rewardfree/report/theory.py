@@ -44,15 +44,26 @@ def result_json(results: Sequence[Result]) -> str:
 
 
 def curves_figure(
-    curves: Mapping[str, tuple[Any, Any]], xlabel: str, ylabel: str, title: str, dashed: Sequence[str] = ()
+    curves: Mapping[str, tuple[Any, Any]],
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    dashed: Sequence[str] = (),
+    ticks: Sequence[int] = (),
 ) -> Any:
-    """Curves (x, y) by name on two logarithmic axes; bounds that are only extrapolated are dashed."""
+    """Curves (x, y) by name on two logarithmic axes; bounds that are only extrapolated are dashed.
+
+    `ticks` are places on the x axis, written as plain numbers; by default powers of ten.
+    """
     with styled_figure(6.4, 4.8) as figure:
         axis = figure.subplots()
         for i, (name, (x, y)) in enumerate(curves.items()):
             line = "--" if name in dashed else "-"
             axis.plot(x, np.asarray(y, float), line, color=COLOURS[i % len(COLOURS)], label=name)
         axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel, title=title)
+        if ticks:
+            axis.set_xticks(ticks, [str(place) for place in ticks])
+            axis.set_xticks([], minor=True)
         legend_below(figure, [axis], columns=2)
     return figure
 

@@ -43,7 +43,7 @@ class CurrentEstimate:
         return self._run.kept
 
     def ready(self, kept: int) -> bool:
-        """Whether so many steps are enough to fit a kernel to, where one has to be."""
+        """Whether this many steps are enough to fit a kernel to, where one has to be."""
         return not self._run.model.automatic or kept >= PILOT
 
     def estimate(self, upto: int | None = None) -> SampledEstimate:
@@ -136,7 +136,7 @@ class CurrentExploration:
         self._value: ExplorationValue | None = None
 
     def value(self, kept: int | None = None) -> ExplorationValue:
-        """From the transitions up to the last refit before so many were kept, by default all of them."""
+        """From the transitions up to the last refit before this many were kept, by default all of them."""
         run = self._run
         fitted_at = refitted_at(run.kept if kept is None else kept)
         if self._value is None or fitted_at != self._fitted_at:

@@ -61,8 +61,8 @@ def uncertainty_figure(paths: Mapping[str, UncertaintyPath], shown: str, queried
         upper.suptitle(f"Where a reward-free explorer looks: {shown}", fontsize=11)
         left, right = lower.subplots(1, 2)
         for colour, (name, path) in zip(COLOURS, paths.items(), strict=False):
-            left.plot(path.largest, color=colour, label=name)
-            right.plot(path.information_gain, color=colour, label=name)
+            left.plot(path.largest, color=colour, label=f"{name}, ridge {MODELS[name].ridge:g}")
+            right.plot(path.information_gain, color=colour)
         left.set(
             xlabel="queries",
             ylabel=r"largest $\sigma$",

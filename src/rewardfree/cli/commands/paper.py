@@ -56,7 +56,8 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(
-            help="The draw of the world, for repeats the first; beyond the paper added to run seeds."
+            help="The draw of the world, for repeats the first; for beyond, baselines and control it is "
+            "added to the run seeds."
         ),
     ] = 0,
     quick: Annotated[

@@ -79,7 +79,12 @@ def export(
 
 
 def figures(
-    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or `reproduce` wrote.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Of a sweep, or of `reproduce` figure1, betas, repeats, beyond, baselines or control."
+        ),
+    ],
     form: Annotated[
         list[str] | None, typer.Option("--form", help="png, pdf or svg; may be repeated.")
     ] = None,
@@ -94,7 +99,13 @@ def figures(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="The folder that a sweep or `reproduce` wrote.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Of a sweep, or of `reproduce` figure1, betas, repeats or baselines; beyond and control "
+            "have no page: use `figures`."
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
 ) -> None:
     """Write one page that shows a folder of results: curves with switches, tables, claims, and maps of runs.

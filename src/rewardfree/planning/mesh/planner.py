@@ -32,9 +32,9 @@ from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
 
-#: On so many state variables the mesh is fine enough to interpolate next states on it: much faster.
+#: Up to this many state variables next states are interpolated on the mesh, which is much faster.
 INTERPOLATED = 2
-#: An infinite horizon is followed until so little of a reward would count.
+#: An infinite horizon is followed until a reward would count less than this.
 NEGLIGIBLE = 1e-3
 
 

@@ -334,6 +334,6 @@ def _with_torch(device: str | None) -> Any:
     except ImportError as error:
         raise ValueError(
             f'device "{device}" needs torch, which is not installed: '
-            'use device="cpu", or install rewardfree[gpu]'
+            "use device=\"cpu\", or pip install '.[gpu]' from the checkout"
         ) from error
     return backend_torch

@@ -224,11 +224,11 @@ def theory_exponent(system: str, world: str) -> str:
 def exponents_table(comparison: Comparison, worlds: Sequence[str]) -> list[str]:
     """How fast gaps fall with episodes, fitted over all sizes, beside what Table 1 promises in the end."""
     lines = [
-        "x of gap ~ episodes^-x, fitted over all sizes ± its error (jackknife over runs) / by Table 1, in",
-        "brackets where it has no such row or its assumption does not hold; - where nothing is promised, or",
-        "a gap vanishes, and no error where it does without one of the runs. An episode more for every step,",
-        "or H queries, are a kept sample more of each: fitted against those. Of jin only episodes of its",
-        "second phase count. On 100 x 100 visits are too few for any tabular rate.",
+        "x of the gap at the start ~ episodes^-x, fitted over all sizes ± its error (jackknife over runs) /",
+        "by Table 1, in brackets where it has no such row or its assumption does not hold; - where nothing",
+        "is promised, or a gap vanishes, and no error where it does without one of the runs. An episode more",
+        "for every step, or H queries, are a kept sample more of each: fitted against those. Of jin only",
+        "episodes of its second phase count. On 100 x 100 visits are too few for any tabular rate.",
     ]
 
     def cell(world: str, system: str) -> str:

@@ -94,7 +94,7 @@ def repeats_figure(lines: Lines, planned: Planned, title: str, measure: str = "s
             if row == len(names) - 1:
                 place.set(xlabel="samples per step")
             if column == 0:
-                place.set(ylabel=MEASURES[measure])
+                place.set_ylabel(f"{label(name)}\n{MEASURES[measure]}", fontsize=8)
         from_zero(grid[:, 0])
         legend_below(figure, grid.flat)
         most = max(len(panels) for panels in kernels.values())
