@@ -65,7 +65,7 @@ def test_every_command_shows_an_example():
         ("figures", "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines or control."),
         ("report", "beyond and control have no page: use figures."),
         ("reproduce", "for beyond, baselines and control it is added to the run seeds."),
-        ("plan", "without --horizon: plan for an infinite horizon."),
+        ("plan", "Steps of an episode, by default the world's; inf: no end."),
     ],
 )
 def test_help_says_what_is_meant(command, words):

@@ -164,15 +164,20 @@ class Plan(ABC):
         return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class WorldPlan(Plan):
     """A policy: `act(state, h)`, or `act(observation=o, h=h)` where the world is seen otherwise."""
 
     spaces: Spaces
     observation: Observation | None
-    horizon: int | None  # None: no end, discounted
+    horizon: int | None
+    discount: float
+    planner: Planner
+    chosen_by: Planner | None = None
     provenance: Mapping[str, Any]  # of the world
     model: Model  # which the plan needs to act
-    expected: float | None  # the mean return inside the model, where it was computed
+    transitions: int
+    expected: float | None = None  # the mean return inside the model, where it was computed
 
     @property
     def reward_text(self) -> str | None:

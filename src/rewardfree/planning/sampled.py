@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,11 @@ from rewardfree.arrays import Actions, Floats, States
 from rewardfree.data import Experience
 from rewardfree.dynamics import GivenTermination
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
-from rewardfree.model import Model
-from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.planning.planner import PlanRequest, WorldPlan
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds import Observation, ScaledModel, Spaces
+from rewardfree.worlds import ScaledModel
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
@@ -27,23 +25,13 @@ if TYPE_CHECKING:
 ACTIONS = 11
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SampledPlan(WorldPlan):
     """Alg 1 on samples: greedy in Q_h = clip(r_h + mean_h[V_{h+1}] +- bonus). h counts from 0."""
 
-    spaces: Spaces
-    observation: Observation | None
     horizon: int
-    planner: Planner
-    provenance: Mapping[str, Any]
-    model: Model
-    transitions: int
-    discount: float
     reward: RewardFunction
     recursion: SampledRecursion
-    chosen_by: Planner | None = None
-
-    expected = None
 
     @property
     def reward_text(self) -> str | None:

@@ -1,7 +1,6 @@
 """Policies from learnt dynamics and values on a mesh."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,31 +10,20 @@ import numpy as np
 from rewardfree.arrays import Actions, Floats, States
 from rewardfree.dynamics import MeshDynamics
 from rewardfree.estimates.backups import bellman_q
-from rewardfree.model import Model
 from rewardfree.planning.mesh.values import MeshValues
-from rewardfree.planning.planner import Planner, WorldPlan
+from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
-from rewardfree.worlds import Observation, Spaces
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MeshPlan(WorldPlan):
     """Greedy in r + discount V(s') through the learnt dynamics, `depth` steps ahead. h counts from 0."""
 
-    spaces: Spaces
-    observation: Observation | None
-    horizon: int | None
-    planner: Planner
-    provenance: Mapping[str, Any]
-    model: Model
-    transitions: int
-    discount: float  # chosen by returns inside the model where a horizon was given
     reward: RewardFunction
     on_mesh: MeshDynamics
     mesh_values: MeshValues
     depth: int
-    expected: float  # the mean return inside the model by which it was chosen
-    chosen_by: Planner | None = None
+    expected: float  # by which it was chosen, and its discount where a horizon was given
 
     @property
     def reward_text(self) -> str | None:
@@ -102,24 +90,15 @@ class MeshPlan(WorldPlan):
         return 0 if self.horizon is None else self.horizon - h
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TabulatedPlan(WorldPlan):
     """Greedy in Q_h(s,a) = r + discount E V_{h+1}, interpolated between the nodes."""
 
-    spaces: Spaces
-    observation: Observation | None
-    horizon: int | None
-    planner: Planner
-    provenance: Mapping[str, Any]
-    model: Model
-    transitions: int
-    discount: float
     rewards: Any  # (a*m,) at every action and node
     going: Any  # (k,a*m) share of each outcome that goes on: 0 at ends
     on_mesh: MeshDynamics
     mesh_values: MeshValues
     expected: float
-    chosen_by: Planner | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_tabulated_plan
