@@ -497,13 +497,16 @@ def test_processes_draw_the_same_pictures_in_order(tmp_path):
     few = [replace(each, figure=lambda each=each: each.figure()) for each in pictures(tmp_path / "few", 2)]
     assert len(few) < FEW and len(pool.draw(few)()) == 2  # what no process can be given
     pool.start()
+    processes = pool._pool
     there = pool.draw(pictures(tmp_path / "there", 2))()
+    assert pool._pool is None and not processes._processes  # they end with the drawing
     assert [path.name for path in here] == [path.name for path in there] == ["0.png", "1.png"]
     assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]
     assert here[0].read_bytes() != here[1].read_bytes()
+    pool.start()
     with pytest.raises(Exception, match="pickle"):
         pool.draw(few)()
-    pool._pool.shutdown()
+    assert pool._pool is None
 
 
 DRAWING = """

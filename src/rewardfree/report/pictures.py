@@ -55,7 +55,19 @@ class DrawingPool:
         else:
             with without_interrupts():
                 drawn = self._processes().map(Picture.draw, pictures)
-        return lambda: [path for paths in drawn for path in paths]
+        return lambda: self._collected(drawn)
+
+    def _collected(self, drawn: Iterable[list[Path]]) -> list[Path]:
+        """All files in order; then the processes end.
+
+        Left to the end of the program they are sometimes told to stop through a pipe that is closed already.
+        """
+        try:
+            return [path for paths in drawn for path in paths]
+        finally:
+            pool, self._pool = self._pool, None
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
 
     def _processes(self) -> ProcessPoolExecutor:
         if self._pool is None:
