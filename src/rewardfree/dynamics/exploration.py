@@ -121,7 +121,7 @@ class ExplorationValue:
 
     @cached_property
     def _at_nodes(self) -> tuple[Any, Any]:
-        """Every action at every node: as the kernel sees them (a*m,f), and sigma there by the fit's samples."""
+        """Every action at every node as the kernel sees them, (a*m,f), and sigma there after the fit."""
         points = self.dynamics.scaled.inputs(self.spaces, *self._on_mesh.pairs)
         return points, self.posterior.std(points)
 
