@@ -78,3 +78,38 @@ def test_too_many_variables_for_a_mesh_are_refused():
     state, action = rng.uniform(-1.0, 1.0, (20, 5)), rng.integers(2, size=20)
     with pytest.raises(ValueError, match="takes up to 4 real state variables, got x0, x1, x2, x3, x4"):
         ExplorationValue(spaces, MODEL, samples(state, action, 0.5 * state))
+
+
+def test_samples_that_came_later_lower_sigma_and_what_is_still_to_be_learnt():
+    """sigma stays between those of all samples and of the first ones, and E where they were falls."""
+    exploring, new = explored(), swings(30, seed=2)
+    fitted = explored()
+    exploring.count(new)
+    at = swings(50, seed=3)
+    points = exploring.dynamics.scaled.inputs(SPACES, at.state, at.action)
+    both = MODEL.design()
+    both.extend(exploring.dynamics.points)
+    both.extend(exploring.dynamics.scaled.inputs(SPACES, new.state, new.action))
+    sigma, before = (value.sigma(at.state, at.action) for value in (exploring, fitted))
+    assert (sigma <= before).all() and (sigma >= both.std(points) - 1e-9).all()
+    assert (sigma < before - 1e-3).any()
+    most = exploration.SETTLED / (1 - exploration.DISCOUNT)  # by which settled values may still rise
+    assert (exploring.value <= fitted.value * (1 + most)).all()
+    assert (exploring.value < 0.99 * fitted.value).any()
+
+
+def test_who_stays_where_sigma_was_largest_moves_on():
+    """Without counting the samples since the fit, E would send a run back to the same point at every step."""
+    exploring = explored()
+    q, _ = exploring.choices(exploring.mesh.nodes)
+    node = np.unravel_index(q.argmax(), q.shape)
+    state, action = exploring.mesh.nodes[node[1]], exploring.actions[node[0]]
+    before = float(exploring.gain(state[None], action[None])[0])
+    same = Samples(
+        np.repeat(state[None], 10, axis=0),
+        np.repeat(action[None], 10, axis=0),
+        np.repeat(state[None], 10, axis=0),
+        np.zeros(10, bool),
+    )
+    exploring.count(same)
+    assert float(exploring.gain(state[None], action[None])[0]) < 0.5 * before

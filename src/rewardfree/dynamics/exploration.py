@@ -26,6 +26,8 @@ GROWTH = 2.0
 #: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
 EPSILONS = (0.0, 0.1, 0.3, 0.5)
 SWEEPS, SETTLED = 300, 1e-3
+#: Sweeps from an earlier E, which is nearly right.
+FEW_SWEEPS = 30
 #: Of the exploration posterior: the longest lengthscale in units of the data's spread, and its ridge.
 LONGEST, EXPLORATION_RIDGE = 5.0, 1e-4
 
@@ -57,14 +59,29 @@ class ExplorationValue:
         self.spaces, self._objective = spaces, objective
         self.dynamics = Dynamics.learn(spaces, model, samples)
         self.is_end = ObservedTermination(spaces.state, samples.next_state, samples.terminated)
-        self.posterior = exploration_posterior(self.dynamics.scaled, model.automatic)
+        self._automatic = model.automatic
+        self.posterior = self._empty_posterior()
         self.posterior.extend(self.dynamics.points)
         self.actions = spaces.action.candidates(ACTIONS)
         self._seen = self.dynamics.space.wrapped(np.concatenate([samples.state, samples.next_state]))
+        self._later: Design | None = None  # the posterior on the samples that came after the fit
+        self._value: Any = None
 
     def sigma(self, state: Any, action: Any) -> Any:
         """How uncertain the next state of (s,a) is, (n,)."""
-        return self.posterior.std(self.dynamics.scaled.inputs(self.spaces, state, action))
+        points = self.dynamics.scaled.inputs(self.spaces, state, action)
+        return self._with_later(self.posterior.std(points), points)
+
+    def count(self, samples: Samples) -> None:
+        """Samples that came after the fit: where they were, there is less to learn.
+
+        Without this a policy stays where sigma was largest, and learns the same thing again at every step.
+        """
+        self.value  # noqa: B018  (E before them, which is then improved)
+        if self._later is None:
+            self._later = self._empty_posterior()
+        self._later.extend(self.dynamics.scaled.inputs(self.spaces, samples.state, samples.action))
+        self._value = self._improved(self._value, FEW_SWEEPS)
 
     def gain(self, state: Any, action: Any) -> Any:
         """What a sample at (s,a) is worth, (n,)."""
@@ -78,19 +95,42 @@ class ExplorationValue:
         low, high = np.maximum(middle - half, space.low), np.minimum(middle + half, space.high)
         return Mesh(*whole_turns(space, low, high), (SIDES[space.size],) * space.size, space.angular)
 
-    @cached_property
+    @property
     def value(self) -> Any:
         """E at the nodes, (m,)."""
-        on_mesh = MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
-        gain = self.gain(*on_mesh.pairs).reshape(len(self.actions), -1)
-        value = np.zeros(self.mesh.size)
-        for _ in range(SWEEPS):
-            new = scout_q(gain, (on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
+        if self._value is None:
+            self._value = self._improved(np.zeros(self.mesh.size), SWEEPS)
+        return self._value
+
+    def _improved(self, value: Any, sweeps: int) -> Any:
+        """E by value iteration from another one, (m,)."""
+        points, known = self._at_nodes
+        gain = self._objective(self._with_later(known, points), self.posterior.ridge)
+        gain = gain.reshape(len(self.actions), -1)
+        for _ in range(sweeps):
+            new = scout_q(gain, (self._on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
             done = np.abs(new - value).max() <= SETTLED * new.max()
             value = new
             if done:
                 break
         return value
+
+    @cached_property
+    def _on_mesh(self) -> MeshDynamics:
+        return MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
+
+    @cached_property
+    def _at_nodes(self) -> tuple[Any, Any]:
+        """Every action at every node as the kernel sees them, (a*m,f), and sigma there after the fit."""
+        points = self.dynamics.scaled.inputs(self.spaces, *self._on_mesh.pairs)
+        return points, self.posterior.std(points)
+
+    def _with_later(self, sigma: Any, points: Any) -> Any:
+        """At most the sigma (n,) of the later samples alone: both bound the sigma of all from above."""
+        return sigma if self._later is None else np.minimum(sigma, self._later.std(points))
+
+    def _empty_posterior(self) -> Design:
+        return exploration_posterior(self.dynamics.scaled, self._automatic)
 
     def choices(self, state: Any) -> tuple[Any, Any]:
         """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""

@@ -15,6 +15,8 @@ PILOT = 50
 MOST_POINTS = 300
 #: Candidates that a Box of actions gets.
 ACTIONS = 9
+#: After so many more steps the exploration value counts what they showed.
+COUNTED = 10
 
 #: The Bellman line of a strategy, by the horizon and the largest sigma before there are samples.
 BackupRule: TypeAlias = Callable[[int, Callable[[], float]], Backup]
@@ -132,7 +134,7 @@ class CurrentExploration:
     """The exploration value of a run, computed anew now and then."""
 
     def __init__(self, run: WorldRun, objective: Callable[[Any, float], Any] = OBJECTIVES["sigma"]) -> None:
-        self._run, self._objective, self._fitted_at = run, objective, -1
+        self._run, self._objective, self._fitted_at, self._counted = run, objective, -1, 0
         self._value: ExplorationValue | None = None
 
     def value(self, kept: int | None = None) -> ExplorationValue:
@@ -142,8 +144,16 @@ class CurrentExploration:
         if self._value is None or fitted_at != self._fitted_at:
             model, samples = run.model.at_most(MOST_POINTS), run.samples(fitted_at)
             self._value = ExplorationValue(run.spaces, model, samples, self._objective)
-            self._fitted_at = fitted_at
+            self._fitted_at = self._counted = fitted_at
         return self._value
+
+    def up_to_date(self) -> ExplorationValue:
+        """`value`, in which the samples since the last refit count, too."""
+        value, samples = self.value(), self._run.samples(self._run.kept)
+        while self._counted + COUNTED <= len(samples):  # one by one, so that a resumed run does the same
+            value.count(samples[list(range(self._counted, self._counted + COUNTED))])
+            self._counted += COUNTED
+        return value
 
     def largest_sigma(self) -> float:
         """Over every action at the next states seen."""

@@ -52,7 +52,7 @@ class Scout(EpisodicStrategy):
                 return run.random_action()
             if run.kept == refitted_at(run.kept):
                 run.know_sigma(current.largest_sigma)
-            value = current.value()
+            value = current.up_to_date()
             rng = run.rng("action", run.steps)
             if rng.random() < run.rng("epsilon", run.episodes).choice(EPSILONS):
                 return value.actions[rng.integers(len(value.actions))]

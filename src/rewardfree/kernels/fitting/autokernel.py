@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,9 @@ from rewardfree.threads import one_blas_thread
 FAMILIES = (math.inf, 2.5, 1.5)
 #: The family is chosen on this multiple of the points that the likelihood is computed on.
 JUDGE_FACTOR = 2
+#: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
+#: where one variable is known exactly, the likelihood has minima that fit nothing else.
+DOUBTFUL = 0.1
 
 
 @registered("fitted kernel")
@@ -65,14 +69,24 @@ class AutoKernel:
         likelihood = Likelihood(points[rows], targets[rows][:, varying], groups, ridge, linear)
         # Few points may show a wall, and the selection must not miss them.
         judges = evenly(len(points), JUDGE_FACTOR * self.most)
-        fits, start = [], None
+        judged = points[judges], targets[judges][:, varying]
+
+        def fits(starts: Iterable[tuple[float, Floats]]) -> list[Fit]:
+            thetas = [(nu, likelihood.minimised(nu, start)) for nu, start in starts]
+            return [likelihood.fit(nu, theta, *judged) for nu, theta in thetas]
+
         middle_first = sorted(self.families, key=lambda nu: nu != 2.5)
+        usual, *others = likelihood.starts
         with one_blas_thread():
-            for nu in middle_first:  # the other families start at its parameters
-                theta = likelihood.minimised(nu, start)
-                start = theta if start is None else start
-                fits.append(likelihood.fit(nu, theta, points[judges], targets[judges][:, varying]))
-        return min(fits, key=lambda fit: fit.leave_one_out)
+            # All families but the first start at its parameters.
+            theta = likelihood.minimised(middle_first[0], usual)
+            tried = [likelihood.fit(middle_first[0], theta, *judged)]
+            tried += fits((nu, theta) for nu in middle_first[1:])
+            # Functions of next states, the targets without a linear part, are noisy: there this is no sign.
+            if linear and min(fit.leave_one_out for fit in tried) > DOUBTFUL:
+                tried += fits((nu, usual) for nu in middle_first[1:])
+                tried += fits(itertools.product(middle_first, others))
+        return min(tried, key=lambda fit: fit.leave_one_out)
 
 
 def evenly(n: int, most: int) -> Integers:

@@ -20,6 +20,9 @@ NO_WEIGHT = -50.0
 #: Bounds of the log ridge. A ridge below 1e-8 is rounding in K^-1.
 RIDGE = (math.log(1e-8), math.log(10.0))
 
+#: Lengthscale and ridge from which a fit starts, and where else it may.
+STARTS = ((3.0, 1e-4), (1.0, 1e-2), (10.0, 1e-4))
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -54,16 +57,22 @@ class Likelihood:
         """1 + x.x', (n,n)."""
         return np.asarray(1.0 + self.x @ self.x.T)
 
-    def minimised(self, nu: float, start: Floats | None = None) -> Floats:
-        """The parameters theta of least loss."""
+    @property
+    def starts(self) -> list[Floats]:
+        """Parameters to start from."""
+        return [
+            np.array([math.log(length)] * len(self.squares) + [0.0, math.log(ridge)])
+            for length, ridge in STARTS
+        ]
+
+    def minimised(self, nu: float, start: Floats) -> Floats:
+        """The parameters theta of least loss that descent from `start` reaches."""
         from scipy.optimize import minimize  # imported here: it doubles the time of importing the package
 
         size = len(self.squares)
         weight = BOUNDS["weight"] if self.has_linear else (NO_WEIGHT, NO_WEIGHT)
         ridge = RIDGE if self.ridge is None else (math.log(self.ridge), math.log(self.ridge))
         bounds = [BOUNDS["lengthscale"]] * size + [weight, ridge]
-        if start is None:
-            start = np.array([math.log(3.0)] * size + [0.0, math.log(1e-4)])
         start = np.clip(start, *np.array(bounds).T)
         options = {"maxiter": 60, "ftol": 1e-5}
         result = minimize(
