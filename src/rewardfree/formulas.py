@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,20 @@ class Formula:
         with np.errstate(all="ignore"):
             return np.asarray(self._value(values), np.float64)
 
+    def set_against(self) -> list[tuple[str, float]]:
+        """Variables and the numbers that they are compared with or that are subtracted: ("s", 15.0)."""
+        pairs = []
+        for node in ast.walk(self._tree):
+            sides: list[ast.expr] = []
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                sides = [node.left, node.right]
+            for one, other in [*pairwise(sides), *pairwise(sides[::-1])]:
+                if isinstance(one, ast.Name) and one.id in self.variables and _is_literal(other):
+                    pairs.append((one.id, float(_compiled(other)({}))))
+        return pairs
+
     def _checked(self) -> frozenset[str]:
         """The variables that are used. Every node is checked; only checked nodes are ever evaluated."""
         used, unchecked = set(), [(self._tree, 1)]
@@ -132,6 +147,13 @@ class Formula:
 
     def _choices(self) -> str:
         return f"there are {', '.join(sorted(self.variables))}, pi and e"
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether it is a number, perhaps with a sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        node = node.operand
+    return isinstance(node, ast.Constant)
 
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:

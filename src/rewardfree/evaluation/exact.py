@@ -7,7 +7,7 @@ import numpy as np
 
 from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.planning import FinitePlan
-from rewardfree.rewards import reward_table
+from rewardfree.rewards import TabledReward
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
@@ -20,10 +20,15 @@ class Gap:
     max: Any  # over all states: what epsilon-optimality is about
 
 
+def expected_reward(world: FiniteWorld, reward: Any) -> Any:
+    """r_h(s,a), or its mean over the world's next states, (h,s,a); h has length 1 if none changes with it."""
+    return TabledReward(reward, world.grid, world.horizon).expected(world.law, world.stationary)
+
+
 def optimal_value(world: FiniteWorld, reward: Any) -> Any:
     """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     values, value = np.zeros((world.horizon, len(world.states))), np.zeros(len(world.states))
     for h in reversed(range(world.horizon)):
         value = values[h] = (r[_step(r, h)] + world.law(h) @ value).max(axis=-1)
@@ -36,7 +41,7 @@ def policy_value(world: FiniteWorld, plan: Any, reward: Any) -> Any:
     `plan` is a plan, or actions (...,h,s) as whole numbers, or a random policy's probabilities (h,s,a).
     """
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     policy = np.asarray(plan.actions if isinstance(plan, FinitePlan) else plan)
     s, a = world.grid.shape
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
@@ -76,7 +81,7 @@ def gap(world: FiniteWorld, plan: Any, reward: Any) -> Gap:
 def myopic_gap(world: FiniteWorld, reward: Any) -> Gap:
     """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))
     return gap(world, actions, reward)
 

@@ -19,7 +19,8 @@ from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
 from rewardfree.registry import from_table, to_table
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.worlds import Grid, ScaledModel, Scaling
+from rewardfree.worlds import ScaledModel, Scaling
+from rewardfree.worlds.grid import stored_grid
 
 FILE_VERSION = 2
 #: What every plan says about itself, and what every one on real states says besides.
@@ -57,6 +58,7 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
         "coordinates": plan.grid.actions,
         "actions": plan.actions,
         "values": plan.values,
+        **plan.grid.named_arrays(),
     }
     model = plan.model
     try:
@@ -68,7 +70,7 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
     states, coordinates, actions = arrays["states"], arrays["coordinates"], arrays["actions"]
-    grid = Grid.of(states, coordinates, (len(states), len(coordinates)))
+    grid = stored_grid(states, coordinates, arrays)
     if actions.shape != arrays["values"].shape or actions.shape != (fields["horizon"], len(grid.states)):
         raise ValueError(f"its actions have shape {actions.shape}")
     return FinitePlan(grid=grid, actions=actions, values=arrays["values"], **fields)
