@@ -12,6 +12,7 @@ from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, 
 from rewardfree.estimates import SampledEstimate
 from rewardfree.files import kind_of, read_arrays, write_arrays
 from rewardfree.model import MODEL_POSTERIORS
+from rewardfree.planning.counted import LabelPlan
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan
 from rewardfree.planning.mesh.values import MeshValues
@@ -38,6 +39,7 @@ def load_plan(path: str | os.PathLike[str]) -> FinitePlan | WorldPlan:
         "MeshPlan": _mesh_plan,
         "TabulatedPlan": _tabulated_plan,
         "SampledPlan": _sampled_plan,
+        "LabelPlan": _label_plan,
     }
     if kind in ("Experience", "Transitions"):
         raise ValueError(f"{path} holds data: use rf.load, and rf.plan for a plan")
@@ -74,6 +76,21 @@ def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
     if actions.shape != arrays["values"].shape or actions.shape != (fields["horizon"], len(grid.states)):
         raise ValueError(f"its actions have shape {actions.shape}")
     return FinitePlan(grid=grid, actions=actions, values=arrays["values"], **fields)
+
+
+def write_label_plan(path: str | os.PathLike[str], plan: LabelPlan) -> None:
+    tables = {"actions": plan.actions, "values": plan.values}
+    _write(path, plan, tables, _WORLD_PLAN, {"discount": plan.discount, "reward": plan.text})
+
+
+def _label_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> LabelPlan:
+    actions, values, spaces = arrays["actions"], arrays["values"], fields["spaces"]
+    if actions.shape != values.shape or actions.shape != (fields["horizon"], spaces.state.n):
+        raise ValueError(f"its actions have shape {actions.shape}")
+    spaces.action.checked(actions.reshape(-1), "its actions")
+    described = {name: fields[name] for name in _WORLD_PLAN}
+    tables = {"actions": actions, "values": values}
+    return LabelPlan(**described, **tables, discount_factor=fields["discount"], text=fields["reward"])
 
 
 def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:

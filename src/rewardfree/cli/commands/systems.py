@@ -61,7 +61,7 @@ def explore(
     try:
         data = rf.explore(
             world,
-            rf.Model(rf.AutoKernel(), pooled=True, centred=True),
+            rf.default_model(world, chosen),
             chosen,
             transitions=transitions,
             steps=steps,
