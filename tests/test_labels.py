@@ -168,6 +168,15 @@ def test_the_rules_are_the_same_for_a_table_and_for_labels_that_are_stepped():
     assert score.mean > 0.4
 
 
+@pytest.mark.parametrize("kind", ["table", "wrapped"])
+def test_messages_say_what_a_label_is(kind):
+    for text in ("s == 16", "next_s != 16", "a == 1", "action == -1"):
+        with pytest.raises(ValueError, match=r"; s is a label, 0 \.\. 15[,;] action is a label, 0 \.\. 3$"):
+            rf.plan(walked(kind), text)
+    with pytest.raises(ValueError, match="asks whether s is 16, which it never is; s is a label"):
+        rf.plan(walked("wrapped"), GOAL, terminated="s == 16")
+
+
 def test_the_same_steps_give_the_same_plan():
     """Of a reward that pays nothing after an end, whether the data are of a table or of a stepped world."""
     data = walked("table")

@@ -92,15 +92,24 @@ def test_without_names_a_formula_speaks_of_coordinates_and_says_so():
         ValueError, match=r"'-abs\(s-10\)' sets s against 10, which it never comes near; s goes"
     ):
         rf.plan(explored(world), "-abs(s-10)")
+    with pytest.raises(
+        ValueError, match=r"asks whether s is 15, which it never is; s goes from 0 to 1, a goes"
+    ):
+        reward_table("s == 15", world.grid, H)
     for text in ("s == 15", "where(next_s > -4, 1, 0)", "1 - a + (7 - s)"):
         with pytest.raises(
             ValueError, match=r"from 0 to 1: coordinates, unless the world names values, as in Fin"
         ):
             reward_table(text, world.grid, H)
-    for text in ("(s - 0.3)**2", "(s - 2)**2", "s < 1.5", "h == 10", "s*15 - 10"):
+    for text in ("(s - 0.3)**2", "(s - 2)**2", "s < 1.5", "h == 10", "s*15 - 10", "s == 0.5", "1 != a"):
         TabledReward(text, world.grid, H)
     given = stock(states=np.arange(LEVELS))  # coordinates of one's own
     assert reward_table("s == 15", given.grid, H).sum() == ORDERS
+    for text in ("level == 21", "-1 != order", "next_level == 2.5", "0 < level == 30"):
+        with pytest.raises(
+            ValueError, match=r"asks whether (next_)?(level|order) is .*, which it never is; level"
+        ):
+            reward_table(text, named().grid, H)
     with pytest.raises(
         ValueError, match=r"no variable 's' here: .*; level goes from 0 to 20, order goes from"
     ):

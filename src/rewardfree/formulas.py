@@ -87,18 +87,21 @@ class Formula:
         with np.errstate(all="ignore"):
             return np.asarray(self._value(values), np.float64)
 
-    def set_against(self) -> list[tuple[str, float]]:
-        """Variables and the numbers that they are compared with or that are subtracted: ("s", 15.0)."""
+    def set_against(self) -> list[tuple[str, float, bool]]:
+        """Variables, numbers that they are compared with or that are subtracted, and whether by == or !=."""
         pairs = []
         for node in ast.walk(self._tree):
-            sides: list[ast.expr] = []
+            sides: list[tuple[ast.expr, ast.expr, bool]] = []
             if isinstance(node, ast.Compare):
-                sides = [node.left, *node.comparators]
+                couples = pairwise([node.left, *node.comparators])
+                equal = [isinstance(op, ast.Eq | ast.NotEq) for op in node.ops]
+                sides = [(*couple, same) for couple, same in zip(couples, equal, strict=True)]
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-                sides = [node.left, node.right]
-            for one, other in [*pairwise(sides), *pairwise(sides[::-1])]:
-                if isinstance(one, ast.Name) and one.id in self.variables and _is_literal(other):
-                    pairs.append((one.id, float(_compiled(other)({}))))
+                sides = [(node.left, node.right, False)]
+            for left, right, same in sides:
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(one, ast.Name) and one.id in self.variables and _is_literal(other):
+                        pairs.append((one.id, float(_compiled(other)({})), same))
         return pairs
 
     def _checked(self) -> frozenset[str]:

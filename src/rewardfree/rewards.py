@@ -1,7 +1,7 @@
 """A reward, as a user has it: an array, a function or a formula of states and actions; checked here."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rewardfree.arrays import Actions, States, as_array, check_finite, to_numpy
 from rewardfree.formulas import Formula
-from rewardfree.worlds import Grid, Spaces
+from rewardfree.worlds import Discrete, Grid, Spaces
 
 #: A reward of a finite world: (s,a), (h,s,a), (s,a,s'), (h,s,a,s'), a function of states, actions and perhaps
 #: next states, or a formula.
@@ -140,7 +140,7 @@ class RewardFunction:
         self.uses_next, self.uses_step = True, False
         if isinstance(reward, str):
             self.text = reward
-            self._formula = Formula(reward, [*spaces.names, "h"])
+            self._formula = _of_spaces(reward, [*spaces.names, "h"], spaces)
             self.uses_next = any(name.startswith("next_") for name in self._formula.used)
             self.uses_step = "h" in self._formula.used
         elif callable(reward) and not hasattr(reward, "shape"):
@@ -174,7 +174,7 @@ def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
         if not callable(terminated):
             raise ValueError(f"terminated must be a function of states or a formula, got {terminated!r:.200}")
         return terminated, None
-    formula = Formula(terminated, spaces.state.names)
+    formula = _of_spaces(terminated, spaces.state.names, spaces)
 
     def ended(state: Any) -> Any:
         values = np.broadcast_to(formula(spaces.state.variables(state)), len(state))
@@ -211,6 +211,18 @@ def check_unit_range(low: float, high: float, planner: Any) -> None:
         )
 
 
+def _of_spaces(text: str, names: Collection[str], spaces: Spaces) -> Formula:
+    """A formula over the variables of a world; where some are labels, every refusal says so."""
+    labels = [space for space in (spaces.state, spaces.action) if isinstance(space, Discrete)]
+    try:
+        formula = Formula(text, names)
+        check_equalities(formula, {space.name: np.arange(space.n) for space in labels})
+    except ValueError as error:
+        rule = "; ".join(f"{space.name} is a label, 0 .. {space.n - 1}" for space in labels)
+        raise ValueError(f"{error}; {rule}" if rule else str(error)) from None
+    return formula
+
+
 def _formula_of(text: str, grid: Grid) -> Formula:
     """A formula over the grid's variables; every refusal says what these are."""
     states = grid.state_variables.names
@@ -224,24 +236,29 @@ def _formula_of(text: str, grid: Grid) -> Formula:
 
 
 def _check_numbers(formula: Formula, grid: Grid) -> None:
-    """Refuse a number that a coordinate is set against and never comes near, as in s == 15 on [0, 1]."""
-    for names, named in (
-        (grid.state_variables, grid.state_names),
-        (grid.action_variables, grid.action_names),
-    ):
-        if named is not None:
-            continue
-        low, high = names.values.min(axis=0), names.values.max(axis=0)
-        for name, number in formula.set_against():
-            column = name.removeprefix("next_")
-            if column not in names.names:
-                continue
-            i = names.names.index(column)
-            span = high[i] - low[i]
-            if span > 0.0 and not low[i] - span <= number <= high[i] + span:
+    """Refuse a number that a variable is set against in vain, as in s == 15 on [0, 1]."""
+    coordinates = (
+        *(() if grid.state_names else grid.state_variables.names),
+        *(() if grid.action_names else grid.action_variables.names),
+    )
+    values = {**grid.state_variables.columns(slice(None)), **grid.action_variables.columns(slice(None))}
+    check_equalities(formula, values)
+    for name, number, _ in formula.set_against():
+        column = name.removeprefix("next_")
+        if column in coordinates:
+            low, high = values[column].min(), values[column].max()
+            if low < high and not low - (high - low) <= number <= high + (high - low):
                 raise ValueError(
                     f"{formula.text!r:.100} sets {name} against {number:g}, which it never comes near"
                 )
+
+
+def check_equalities(formula: Formula, values: Mapping[str, Any]) -> None:
+    """Refuse == or != with a number that none of a variable's values is: it would always be the same."""
+    for name, number, equality in formula.set_against():
+        column = name.removeprefix("next_")
+        if equality and column in values and number not in values[column]:
+            raise ValueError(f"{formula.text!r:.100} asks whether {name} is {number:.17g}, which it never is")
 
 
 def _called(reward: Any, grid: Grid) -> Any:
