@@ -300,7 +300,7 @@ def test_plan_takes_a_table_of_text(cli, tmp_path):
         (("--reward", "y"), "there is no variable 'y' here: there are h, next_omega"),
         (("--reward", "__import__('os')"), "there is no function '__import__'"),
         (("--reward", "log(-1)"), "what the reward returns"),
-        (("--reward", OWN, "--planner", "magic"), "planner must be one of default, dynamics, mean"),
+        (("--reward", OWN, "--planner", "magic"), "planner must be one of counting, default, dynamics, mean"),
         (("--reward", OWN, "--horizon", 0), "horizon must be"),
         (("--reward", OWN, "--discount", 2), "discount must lie in"),
         (("--reward", OWN, "--terminated", "next_omega > 1"), "no variable 'next_omega'"),
@@ -588,4 +588,6 @@ def test_the_commands_know_every_strategy_and_planner_of_the_library():
         rf.Generative, rf.Scout, rf.Online, rf.Qiu, rf.GreedyMaxVariance, rf.Uniform
     }  # fmt: skip
     planners = {type(named("planner", name, beta=0.1)) for name in typed_names("planner")}
-    assert planners == {rf.DefaultPlanner, rf.DynamicsPlanner, rf.Mean, rf.Optimistic, rf.Pessimistic}
+    assert planners == {
+        rf.CountingPlanner, rf.DefaultPlanner, rf.DynamicsPlanner, rf.Mean, rf.Optimistic, rf.Pessimistic
+    }  # fmt: skip

@@ -432,7 +432,7 @@ def test_a_plan_refuses_what_it_has_no_answer_for(state, h, said):
         (REWARD.T, r"reward must have shape \(6, 5\) or \(4, 6, 5\), states before actions, got \(5, 6\)"),
         (BY_STEP[:3], "reward must have shape"),
         (lambda state, action: np.ones(3), "one number for each of 30 pairs"),
-        ("much", "there is no variable .much. here: there are a, h, s, pi and e"),
+        ("much", "there is no variable .much. here: there are a, h, next_s, s, pi and e"),
     ],
     ids=["two", "below zero", "a constant", "NaN", "infinite", "turned", "few steps", "short", "text"],
 )

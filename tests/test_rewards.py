@@ -108,7 +108,8 @@ def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError) as caught:
         reward_table(np.zeros(shape), GRID, H)
     assert str(caught.value) == (
-        f"reward must have shape (4, 3) or (5, 4, 3), states before actions, got {shape}"
+        f"reward must have shape (4, 3) or (5, 4, 3), states before actions, got {shape}; "
+        "with next states last it is (4, 3, 4)"
     )
 
 
@@ -117,7 +118,9 @@ def test_a_function_must_return_one_number_a_pair(shape):
     with pytest.raises(ValueError) as caught:
         reward_table(lambda state, action: np.zeros(shape), GRID, H)
     assert str(caught.value) == (
-        f"reward(state, action) must return one number for each of 12 pairs, got shape {shape}"
+        f"reward(state, action) must return one number for each of 12 pairs, got shape {shape}; "
+        "it gets state(12, 1) and action(12, 1): s goes from 0 to 1, a goes from 0 to 1: coordinates, unless "
+        'the world names values, as in FiniteWorld(..., states={"level": range(4)})'
     )
 
 
@@ -219,7 +222,9 @@ def test_a_formula_is_a_reward():
 def test_more_coordinates_have_numbers():
     world = rf.FiniteWorld(np.full((4, 3, 4), 0.25), 2, 0, states=np.arange(8.0).reshape(4, 2))
     np.testing.assert_array_equal(reward_table("s1 - s0", world.grid, 2), np.ones((1, 4, 3)))
-    with pytest.raises(ValueError, match="there is no variable 's' here: there are a, h, s0, s1, pi and e"):
+    with pytest.raises(
+        ValueError, match="there is no variable 's' here: there are a, h, next_s0, next_s1, s0, s1"
+    ):
         reward_table("s", world.grid, 2)
 
 

@@ -345,7 +345,7 @@ def file_with(path, **changed):
     [
         ({"kind": None}, "is a foreign file, a FiniteWorld file was wanted"),
         ({"kind": "Transitions"}, "is a Transitions file, a FiniteWorld file was wanted"),
-        ({"version": 2}, "has version 2 of the FiniteWorld format"),
+        ({"version": 3}, "has version 3 of the FiniteWorld format"),
         ({"P": None}, "does not hold a world: 'P'"),
         ({"start": None}, "does not hold a world: 'start'"),
         ({"P": 2.0 * laws()}, "does not hold a world: every row of P must sum to 1"),

@@ -12,6 +12,7 @@ from rewardfree.evaluation import describe, gap, optimal_value, policy_value, ro
 from rewardfree.kernels import AutoKernel, Linear, Matern, NeuralTangent, SquaredExponential
 from rewardfree.model import Model
 from rewardfree.planning import (
+    CountingPlanner,
     DefaultPlanner,
     DynamicsPlanner,
     Mean,
@@ -48,6 +49,7 @@ from rewardfree.worlds import (
 __all__ = [
     "AutoKernel",
     "Box",
+    "CountingPlanner",
     "DefaultPlanner",
     "Discrete",
     "DynamicsPlanner",

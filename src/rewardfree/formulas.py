@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,23 @@ class Formula:
         with np.errstate(all="ignore"):
             return np.asarray(self._value(values), np.float64)
 
+    def set_against(self) -> list[tuple[str, float, bool]]:
+        """Variables, numbers that they are compared with or that are subtracted, and whether by == or !=."""
+        pairs = []
+        for node in ast.walk(self._tree):
+            sides: list[tuple[ast.expr, ast.expr, bool]] = []
+            if isinstance(node, ast.Compare):
+                couples = pairwise([node.left, *node.comparators])
+                equal = [isinstance(op, ast.Eq | ast.NotEq) for op in node.ops]
+                sides = [(*couple, same) for couple, same in zip(couples, equal, strict=True)]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                sides = [(node.left, node.right, False)]
+            for left, right, same in sides:
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(one, ast.Name) and one.id in self.variables and _is_literal(other):
+                        pairs.append((one.id, float(_compiled(other)({})), same))
+        return pairs
+
     def _checked(self) -> frozenset[str]:
         """The variables that are used. Every node is checked; only checked nodes are ever evaluated."""
         used, unchecked = set(), [(self._tree, 1)]
@@ -132,6 +150,13 @@ class Formula:
 
     def _choices(self) -> str:
         return f"there are {', '.join(sorted(self.variables))}, pi and e"
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether it is a number, perhaps with a sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        node = node.operand
+    return isinstance(node, ast.Constant)
 
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:

@@ -10,9 +10,10 @@ from rewardfree.arrays import Flags, Integers
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.model import Model
-from rewardfree.worlds.finite import Grid
+from rewardfree.worlds.grid import Grid, stored_grid
 
-FILE_VERSION = 1
+#: Of files without names, which older versions read too, and of those with them.
+FILE_VERSION, NAMED_VERSION = 1, 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,15 +46,16 @@ class Transitions(RunData):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads it."""
         arrays = {"states": self.grid.states, "actions": self.grid.actions}
-        write_run(path, self, FILE_VERSION, arrays, {})
+        names = self.grid.named_arrays()
+        write_run(path, self, NAMED_VERSION if names else FILE_VERSION, {**arrays, **names}, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transitions:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION)
+        columns, arrays, fields = read_run(path, cls.__name__, NAMED_VERSION)
         try:
-            sizes = (len(arrays["states"]), len(arrays["actions"]))
-            return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **fields, **columns)
+            grid = stored_grid(arrays["states"], arrays["actions"], arrays)
+            return cls(grid, **fields, **columns)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not hold transitions: {error}") from error
 
@@ -62,4 +64,5 @@ class Transitions(RunData):
         if not len(self):
             return 0
         length = self.strategy.round(self.horizon).length(int(self.episode[-1]))
-        return self.episodes - int((self.episode == self.episode[-1]).sum() < length)
+        over = bool(self.terminated[-1]) or int((self.episode == self.episode[-1]).sum()) >= length
+        return self.episodes - int(not over)

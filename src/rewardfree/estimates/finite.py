@@ -21,7 +21,7 @@ from rewardfree.arrays import CPU, Array, Placement, namespace, to_numpy
 from rewardfree.estimates.estimate import Estimate
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors, midrange
 from rewardfree.posterior import Counts, EarlierPosteriors, Lattice, Posteriors
-from rewardfree.worlds.finite import Grid
+from rewardfree.worlds.grid import Grid
 
 
 @dataclass
@@ -162,6 +162,32 @@ class FiniteEstimate(Estimate):
         """sigma_h at every z, or at rows (b,m): (b,z) or (b,m); (1,z) where runs share a design."""
         narrowed = {} if rows is None else {"rows": self.rows_of(h, rows)}
         return self._step_values(h, self._queried.std(designs=self.designs(h), **narrowed), rows)
+
+    def law(self, h: int, ends: Any = None) -> Array:
+        """The estimated weights of every next state (b,s,z); in `ends` (b,s) bool one stays for sure."""
+        s, xp = self.grid.shape[0], self.xp
+        states = xp.broadcast_to(self.numbers(np.eye(s)), (self.runs, s, s))
+        weights = self.centred(False).mean(h, states)
+        if ends is None:
+            return weights
+        return xp.where(self.at_every_action(ends), self.of_own_state(states), weights)
+
+    def expected(self, law: Array, values: Any) -> Array:
+        """The mean of values (z,s) of the next state, or (z,) without one, under a law (b,s,z): (b,z)."""
+        exact = self.numbers(values)
+        if exact.ndim == 1:
+            return self.xp.broadcast_to(exact, (self.runs, len(exact)))
+        centre = midrange(exact, axis=1) if self.model.centred else self.xp.zeros_like(exact[:, 0])
+        return self.xp.sum((exact - centre[:, None]).T * law, axis=1) + centre
+
+    def of_own_state(self, values: Array) -> Array:
+        """Values (b,c,s) at every z of theirs, (b,c,z)."""
+        s, a = self.grid.shape
+        return values[:, :, self.index(np.repeat(np.arange(s), a))]
+
+    def at_every_action(self, states: Any) -> Array:
+        """Flags of states (b,s) at every z of theirs, (b,1,z)."""
+        return self.xp.asarray(np.repeat(states, self.grid.shape[1], axis=1)[:, None], device=self.device)
 
     def visits(self, h: int) -> Array:
         """How often each z was seen by the regression of step h, (b,z); of posteriors that count."""

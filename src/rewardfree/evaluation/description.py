@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from rewardfree.evaluation.exact import Gap, myopic_gap, optimal_value, random_gap
+from rewardfree.evaluation.exact import Gap, expected_reward, myopic_gap, optimal_value, random_gap
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.rewards import reward_table
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -80,7 +79,7 @@ class Description:
 def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> Description:
     """Whether planning matters on this world, and with a kernel whether the paper's Assumption 1 can hold."""
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     laws = [world.law(h) for h in range(1 if world.stationary else world.horizon)]
     return Description(
         optimal=float(optimal_value(world, reward)[0] @ world.start),

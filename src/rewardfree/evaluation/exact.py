@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from rewardfree.arrays import Array, Floats, namespace, to_numpy
 from rewardfree.planning import Plan
-from rewardfree.rewards import FiniteReward, reward_table
+from rewardfree.rewards import FiniteReward, TabledReward
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
 
@@ -21,10 +21,15 @@ class Gap:
     max: Any  # over all states: what epsilon-optimality is about
 
 
+def expected_reward(world: FiniteWorld, reward: FiniteReward) -> Any:
+    """r_h(s,a), or its mean over the world's next states, (h,s,a); h has length 1 if none changes with it."""
+    return TabledReward(reward, world.grid, world.horizon).expected(world.law, world.stationary)
+
+
 def optimal_value(world: FiniteWorld, reward: FiniteReward) -> Floats:
     """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     values: Floats = np.zeros((world.horizon, len(world.states)))
     value = np.zeros(len(world.states))
     for h in reversed(range(world.horizon)):
@@ -38,7 +43,7 @@ def policy_value(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteR
     `plan` is a plan, or actions (...,h,s) as whole numbers, or a random policy's probabilities (h,s,a).
     """
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     s, a = world.grid.shape
     if isinstance(plan, Plan):
         plan = np.stack([plan.act(np.arange(s), h) for h in range(world.horizon)])
@@ -80,7 +85,7 @@ def gap(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteReward) ->
 def myopic_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
     """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
     check_world(world)
-    r = reward_table(reward, world.grid, world.horizon)
+    r = expected_reward(world, reward)
     actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))
     return gap(world, actions, reward)
 

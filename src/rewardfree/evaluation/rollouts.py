@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, count, probability
 from rewardfree.planning import Plan
-from rewardfree.rewards import FiniteReward, RewardFunction, WorldReward, reward_table
+from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
 from rewardfree.streams import stream
 from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_declared
 
@@ -101,8 +101,12 @@ def rollouts(
 def _reward_of(world: Any, reward: Any, horizon: int) -> Any:
     if not isinstance(world, FiniteWorld):
         return RewardFunction(reward, world.spaces)
-    table = reward_table(reward, world.grid, horizon)
-    return lambda h, state, action, next_state: table[h if len(table) > 1 else 0][state, action]
+    tabled = TabledReward(reward, world.grid, horizon)
+
+    def paid(h: int, state: Any, action: Any, next_state: Any) -> Any:
+        return tabled.at(h)[(state, action, next_state) if tabled.uses_next else (state, action)]
+
+    return paid
 
 
 def _copies(world: World, most: int) -> list[World]:

@@ -1,6 +1,7 @@
 """From reward-free data and a reward to a policy. `Planner` is the contract, `plan` the door."""
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
+from rewardfree.planning.counted import CountingPlanner, LabelPlan
 from rewardfree.planning.finite import FinitePlan, backward, estimates_of, reward_tables, tie_breaks
 from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan, plan_on_mesh
 from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
@@ -9,9 +10,11 @@ from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.planning.sampled import SampledPlan
 
 __all__ = [
+    "CountingPlanner",
     "DefaultPlanner",
     "DynamicsPlanner",
     "FinitePlan",
+    "LabelPlan",
     "Mean",
     "MeshPlan",
     "Optimistic",

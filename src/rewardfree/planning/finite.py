@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to_numpy
+from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for
-from rewardfree.rewards import reward_table
+from rewardfree.rewards import TabledReward, reward_table
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import best_of_clipped
-from rewardfree.worlds.finite import Grid
+from rewardfree.worlds.grid import Grid
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
@@ -86,7 +86,7 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     grid, horizon = runs[0].grid, min(request.steps for request in requests)
     if any(run.horizon != runs[0].horizon or not run.grid.same_as(grid) for run in runs):
         raise ValueError("runs that are planned together must come from one grid and horizon")
-    table = reward_tables(first.rewards, grid, horizon, planner)
+    rewards = RewardColumns.of(first.rewards, grid, horizon, planner)
     discount = 1.0 if first.discount is None else first.discount
     plans: list[list[FinitePlan]] = []
     with one_blas_thread():
@@ -94,7 +94,10 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
             data: list[Any] = [request.data for request in group]
             estimates = _estimates(data, model, same, first.placement, group[0].source)
             ties = tie_breaks(planner, [run.seed for run in data], horizon, len(grid.states), first.seed)
-            actions, values = map(to_numpy, backward(estimates, table, planner, horizon, ties, discount))
+            ends = np.stack([states_that_end(run) for run in data])
+            known = ends if ends.any() else None
+            backed = backward(estimates, rewards, planner, horizon, ties, discount, known)
+            actions, values = map(to_numpy, backed)
             samples = [sum(map(len, run.designs(model.pooled)[:horizon])) for run in data]
             plans += [
                 [
@@ -115,6 +118,55 @@ def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: Val
     return np.stack([np.broadcast_to(table, (longest, *table.shape[1:])) for table in tables])
 
 
+class RewardColumns:
+    """c rewards as columns of a backward pass; `low` and `high`, (c,h), are what a step pays."""
+
+    def __init__(self, columns: Sequence[Callable[[int], Any]], low: Any, high: Any, uses_next: bool) -> None:
+        self._columns, self.low, self.high, self._uses_next = columns, low, high, uses_next
+        self._law: tuple[FiniteEstimate, int, Any] | None = None  # the last one: they are large
+
+    @classmethod
+    def of(cls, rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner) -> RewardColumns:
+        """Of what a caller gives, checked for a planner."""
+        tabled = [TabledReward(reward, grid, horizon) for reward in rewards]
+        for one in tabled:
+            planner.check_rewards(float(one.ends[0].min()), float(one.ends[1].max()))
+        low, high = (np.stack([np.broadcast_to(one.ends[i], horizon) for one in tabled]) for i in range(2))
+        return cls([one.at for one in tabled], low, high, any(one.uses_next for one in tabled))
+
+    @classmethod
+    def of_tables(cls, tables: Any, horizon: int) -> RewardColumns:
+        """Of tables (c,h,s,a), where h may have length 1."""
+        shape = len(tables), horizon
+        low, high = (
+            np.broadcast_to(end, shape) for end in (tables.min(axis=(2, 3)), tables.max(axis=(2, 3)))
+        )
+        columns = [lambda h, table=table: table[h if len(table) > 1 else 0] for table in tables]
+        return cls(columns, low, high, False)
+
+    def at(self, h: int, estimate: FiniteEstimate, ends: Any) -> Array:
+        """r_h at every z, (c,z); if some depend on the next state (b,c,z), as the estimate expects it."""
+        tables = [column(h) for column in self._columns]
+        if not self._uses_next:
+            return estimate.numbers(np.stack([table.reshape(-1) for table in tables]))
+        law = self._law_of(h, estimate, ends)
+        columns = [estimate.expected(law, table.reshape(-1, *table.shape[2:])) for table in tables]
+        return estimate.xp.stack(columns, axis=1)
+
+    def _law_of(self, h: int, estimate: FiniteEstimate, ends: Any) -> Any:
+        step = 0 if estimate.steps == 1 and not estimate.model.timed else h
+        if self._law is None or self._law[0] is not estimate or self._law[1] != step:
+            self._law = estimate, step, estimate.law(h, ends)
+        return self._law[2]
+
+
+def states_that_end(run: Transitions) -> Any:
+    """The states in which an episode was seen to end, (s,) bool."""
+    ends = np.zeros(run.grid.shape[0], bool)
+    ends[run.next_state[run.terminated]] = True
+    return ends
+
+
 def tie_breaks(planner: ValuePlanner, runs: Sequence[int], horizon: int, states: int, seed: int = 0) -> Any:
     """Uniform numbers that decide between random ties, by the seeds of runs: (b,h,s); None if none do."""
     if planner.ties == "lowest":
@@ -129,32 +181,37 @@ def backward(
     horizon: int,
     ties: Any = None,
     discount: float = 1.0,
+    ends: Any = None,
 ) -> tuple[Any, Any]:
-    """Alg 1 for b runs and c rewards (c,h,s,a): the actions and the values V_h, (b,c,h,s), on the device.
+    """Alg 1 for b runs and c rewards: the actions and the values V_h, (b,c,h,s), on the device.
 
-    `ties` (b,h,s) decide between equal actions; None: the lowest index wins.
+    `rewards` are a table (c,h,s,a) or `RewardColumns`. `ties` (b,h,s) decide between equal actions; None:
+    the lowest index wins. `ends` (b,s) are states that are never left, which need not be estimated.
     """
-    c, (s, a) = len(rewards), rewards.shape[2:]
-    low, high = (
-        np.broadcast_to(end, (c, horizon)) for end in (rewards.min(axis=(2, 3)), rewards.max(axis=(2, 3)))
-    )
-    limits = planner.limits(low, high, discount)
+    if not isinstance(rewards, RewardColumns):
+        rewards = RewardColumns.of_tables(rewards, horizon)
+    limits = planner.limits(rewards.low, rewards.high, discount)
     actions: list[Any] = [None] * horizon
     values: list[Any] = [None] * horizon
     value: Any = None
     for h in reversed(range(horizon)):
         estimate = estimates(h)
-        xp, b = estimate.xp, estimate.runs
-        r = estimate.numbers(rewards[:, h if rewards.shape[1] > 1 else 0].reshape(c, s * a))
+        xp, b, c, (s, a) = estimate.xp, estimate.runs, len(rewards.low), estimate.grid.shape
+        r = rewards.at(h, estimate, ends)
         if value is None:
             mean = xp.zeros((b, c, s * a), dtype=r.dtype, device=estimate.device)
         else:
             mean = estimate.mean(h, value)
+            if ends is not None:
+                stays = estimate.of_own_state(xp.permute_dims(value, (0, 2, 1)))
+                mean = xp.where(estimate.at_every_action(ends), stays, mean)
         low, high = (end if np.ndim(end) == 0 else estimate.numbers(end[:, None]) for end in limits(h))
         sigma = None
         if planner.weight:
             sigma = estimate.std(h)
             sigma = sigma if sigma.ndim == 3 else sigma[:, None, :]
+            if ends is not None:
+                sigma = xp.where(estimate.at_every_action(ends), xp.zeros_like(sigma), sigma)
         q = alg1_q(r, mean, sigma, planner.weight, high - low, discount)
         uniform = None if ties is None else estimate.exact(ties[:, None, h])
         values[h], actions[h] = best_of_clipped(xp.reshape(q, (b, c, s, a)), low, high, uniform)

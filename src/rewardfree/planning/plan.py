@@ -7,8 +7,11 @@ from typing import Any, overload
 
 from rewardfree.arrays import DType, Floats, Placement, States, check_kind
 from rewardfree.data import Experience, RunData, Transitions
+from rewardfree.dynamics.labels import are_labels
+from rewardfree.kernels import AutoKernel, Delta
 from rewardfree.model import Model
 from rewardfree.planning.alg1 import Mean
+from rewardfree.planning.counted import CountingPlanner
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
@@ -76,8 +79,9 @@ def plan(
     device: str = "cpu",
     dtype: DType | None = None,
 ) -> FinitePlan | WorldPlan:
-    """A policy for a reward that the data never saw: an array (s,a) or (h,s,a), a function, or a formula.
+    """A policy for a reward that the data never saw: an array, a function, or a formula.
 
+    Arrays are for finite worlds, (s,a) or (h,s,a), or (s,a,s') and (h,s,a,s') for a reward of the next state.
     Without a `planner` it is `DefaultPlanner()`; the plan says what it was made of. `model` overrides the one
     of the data. `horizon` defaults to the data's; with `math.inf` and a `discount`
     `DynamicsPlanner` plans for no end.
@@ -187,9 +191,10 @@ def _plans(planner: Planner, request: PlanRequest) -> list[Any]:
 class DefaultPlanner(Planner):
     """The best known planning: every transition counts, and one regression for all steps is centred.
 
-    Then `DynamicsPlanner()` on up to four real variables, for a pooled model; else `Mean(clip="range")`, also
-    for data of a strategy with posteriors of its own, which are for regressions of V. A regression for each
-    step is not centred: with few samples at a place the midrange of all values is a worse guess than 0.
+    Then, for a pooled model, `CountingPlanner()` on labels, unless a user chose a kernel other than `Delta`,
+    and `DynamicsPlanner()` on up to four real variables; else `Mean(clip="range")`, also for data of a
+    strategy with posteriors of its own, which are for regressions of V. A regression for each step is not
+    centred: with few samples at a place the midrange of all values is a worse guess than 0.
     """
 
     def plan(self, request: PlanRequest) -> list[Any]:
@@ -206,11 +211,21 @@ class DefaultPlanner(Planner):
     def choose(self, request: PlanRequest) -> Planner:
         """The planner for these data."""
         data = request.data
-        if not isinstance(data, Experience) or request.source.own_posteriors:
+        if request.source.own_posteriors:
+            return Mean(clip="range")
+        labels = are_labels(data.spaces) if isinstance(data, Experience) else _labelled(data)
+        model = request.used_model
+        if labels and model.pooled and not model.timed and isinstance(model.kernel, Delta | AutoKernel):
+            return CountingPlanner()
+        if not isinstance(data, Experience):
             return Mean(clip="range")
         if data.is_box and data.spaces.state.size in SIDES and request.used_model.pooled:
             return DynamicsPlanner()
         return Mean(clip="range")
+
+
+def _labelled(data: RunData) -> bool:
+    return isinstance(data, Transitions) and data.grid.labelled
 
 
 def _using_all(request: PlanRequest) -> PlanRequest:

@@ -12,6 +12,7 @@ from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, 
 from rewardfree.estimates import SampledEstimate
 from rewardfree.files import kind_of, read_arrays, write_arrays
 from rewardfree.model import MODEL_POSTERIORS
+from rewardfree.planning.counted import LabelPlan
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan
 from rewardfree.planning.mesh.values import MeshValues
@@ -19,7 +20,8 @@ from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
 from rewardfree.registry import from_table, to_table
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.worlds import Grid, ScaledModel, Scaling
+from rewardfree.worlds import ScaledModel, Scaling
+from rewardfree.worlds.grid import stored_grid
 
 FILE_VERSION = 3
 #: What every plan says about itself, and what every one on real states says besides.
@@ -37,6 +39,7 @@ def load_plan(path: str | os.PathLike[str]) -> FinitePlan | WorldPlan:
         "MeshPlan": _mesh_plan,
         "TabulatedPlan": _tabulated_plan,
         "SampledPlan": _sampled_plan,
+        "LabelPlan": _label_plan,
     }
     if kind in ("Experience", "Transitions"):
         raise ValueError(f"{path} holds data: use rf.load, and rf.plan for a plan")
@@ -57,6 +60,7 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
         "coordinates": plan.grid.actions,
         "actions": plan.actions,
         "values": plan.values,
+        **plan.grid.named_arrays(),
     }
     model = plan.model
     try:
@@ -68,10 +72,25 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
     states, coordinates, actions = arrays["states"], arrays["coordinates"], arrays["actions"]
-    grid = Grid.of(states, coordinates, (len(states), len(coordinates)))
+    grid = stored_grid(states, coordinates, arrays)
     if actions.shape != arrays["values"].shape or actions.shape != (fields["horizon"], len(grid.states)):
         raise ValueError(f"its actions have shape {actions.shape}")
     return FinitePlan(grid=grid, actions=actions, values=arrays["values"], **fields)
+
+
+def write_label_plan(path: str | os.PathLike[str], plan: LabelPlan) -> None:
+    tables = {"actions": plan.actions, "values": plan.values}
+    _write(path, plan, tables, _WORLD_PLAN, {"reward": plan.text})
+
+
+def _label_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> LabelPlan:
+    actions, values, spaces = arrays["actions"], arrays["values"], fields["spaces"]
+    if actions.shape != values.shape or actions.shape != (fields["horizon"], spaces.state.n):
+        raise ValueError(f"its actions have shape {actions.shape}")
+    spaces.action.checked(actions.reshape(-1), "its actions")
+    described = {name: fields[name] for name in _WORLD_PLAN}
+    tables = {"actions": actions, "values": values}
+    return LabelPlan(**described, **tables, text=fields["reward"])
 
 
 def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:

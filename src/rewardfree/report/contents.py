@@ -41,6 +41,7 @@ def transitions_lines(data: Transitions) -> Iterator[str]:
     s, a = data.grid.shape
     yield repr(data)
     yield f"world       {s} states, {a} actions, horizon {data.horizon}"
+    yield f"variables   {data.grid.rule}"
     yield f"model       {data.model!r}"
     visited = len(np.unique(data.points(slice(None))))
     yield f"coverage    {visited} of {s * a} pairs of state and action were tried"

@@ -5,8 +5,9 @@ from typing import Any, overload
 
 from rewardfree.arrays import DType, Placement, check_kind, count
 from rewardfree.budget import Budget, Limits
-from rewardfree.data import Experience, Transitions
+from rewardfree.data import COLUMNS, Experience, Transitions
 from rewardfree.dynamics.exploration import check_variables
+from rewardfree.dynamics.labels import are_labels, counts_visits
 from rewardfree.model import Model, SeparatePosteriors
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
@@ -16,7 +17,7 @@ from rewardfree.strategies.scout import Scout
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds import FiniteWorld, World, check_world, feature_bounds
+from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_world, feature_bounds
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 
@@ -157,6 +158,10 @@ def explore_many(
     budget = Budget.of(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
+    if _plays_labels(world, model, strategy):
+        if device not in (None, "cpu") or dtype is not None or posterior is not None:
+            raise ValueError("visits are counted on the CPU: leave device=, dtype= and posterior= out")
+        return [_among_labels(world, model, strategy, seed, budget, progress) for seed in as_seeds(seeds)]
     strategy = strategy.within(budget, world)
     rounds = rounds_for(budget, world, strategy)
     groups = in_batches(as_seeds(seeds), batch, world, model, strategy, rounds, device)
@@ -170,6 +175,24 @@ def explore_many(
         ended = zip(one.data(), one.stopped, strict=True)
         runs += [data if done else data.cut(budget) for data, done in ended]
     return runs
+
+
+def _plays_labels(world: FiniteWorld, model: Model, strategy: Strategy) -> bool:
+    """Whether a finite world is played as any world of labels is, where episodes stop at an end."""
+    return world.grid.labelled and strategy.stops_at_ends and counts_visits(model)
+
+
+def _among_labels(
+    world: FiniteWorld, model: Model, strategy: Strategy, seed: int, budget: Budget, progress: bool | None
+) -> Transitions:
+    run = WorldRun(LabelledWorld(world, ending=True), model, strategy, seed, Limits(budget), None)
+    data = run.run(progress)
+    if data.stopped_by == "interrupted":  # as on every finite world
+        raise KeyboardInterrupt
+    columns = {name: getattr(data, name) for name in COLUMNS}
+    return Transitions(
+        world.grid, world.horizon, model, strategy, seed, **columns, stopped_by=data.stopped_by
+    )
 
 
 def default_model(world: FiniteWorld | World, strategy: Strategy | None = None) -> Model:
@@ -296,6 +319,8 @@ def played(batches: Iterable[RunBatch], total: int, progress: bool | None) -> It
 
 def default_strategy(world: World) -> Strategy:
     """The best that the world allows: queries, else Scout; at random where no mesh fits its states."""
+    if are_labels(world.spaces):
+        return Scout()
     try:
         check_variables(world.spaces)
     except ValueError:

@@ -11,6 +11,8 @@ import numpy as np
 
 from rewardfree.arrays import non_negative
 from rewardfree.budget import Budget
+from rewardfree.dynamics.labels import are_labels
+from rewardfree.kernels import Delta
 from rewardfree.model import Model, ModelPosteriors, fitted_model
 from rewardfree.ties import Ties, check_ties
 from rewardfree.worlds import FiniteWorld, Grid, World
@@ -18,6 +20,9 @@ from rewardfree.worlds import FiniteWorld, Grid, World
 if TYPE_CHECKING:
     from rewardfree.strategies.run_batch import RunBatch
     from rewardfree.strategies.world_run import WorldRun
+
+#: Of models that count visits: small, so that what was seen is not drawn to the middle of all values.
+COUNTING_RIDGE = 0.01
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class Strategy(ModelPosteriors, ABC):
     generative: ClassVar[bool] = False
     #: Whether its choices depend on the posterior, which is then kept up to date while it explores.
     uses_posterior: ClassVar[bool] = True
+    #: Whether its episodes on a finite world stop at an end, where visits at all steps count together.
+    stops_at_ends: ClassVar[bool] = False
     #: Whether it runs on the CPU only.
     cpu_only: ClassVar[bool] = False
 
@@ -129,8 +136,13 @@ class Strategy(ModelPosteriors, ABC):
         """The model to use where a user names none: a kernel from the data, one regression, centred.
 
         That takes dynamics that are the same at every step; a finite world that says otherwise gets a timed
-        model, in which the step is a coordinate.
+        model, in which the step is a coordinate. Among labels nothing is near anything else: visits are
+        counted, for each step where dynamics change with it.
         """
+        if isinstance(world, FiniteWorld) and world.grid.labelled:
+            return Model(Delta(), ridge=COUNTING_RIDGE, pooled=world.stationary, centred=world.stationary)
+        if isinstance(world, World) and are_labels(world.spaces):
+            return Model(Delta(), ridge=COUNTING_RIDGE, pooled=True, centred=True)
         timed = isinstance(world, FiniteWorld) and not world.stationary
         return fitted_model(timed)
 

@@ -19,6 +19,7 @@ class Uniform(EpisodicStrategy):
 
     ties: Ties = "lowest"
     uses_posterior: ClassVar[bool] = False
+    stops_at_ends: ClassVar[bool] = True
 
     def action(self, batch: RunBatch, h: int, state: Array, q: dict[int, Array]) -> Array:
         return batch.random_actions(h)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from rewardfree.presets import Preset
 from rewardfree.registry import registered
-from rewardfree.worlds.finite import FiniteWorld, Grid, check_world
+from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.grid import Grid
 from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
 from rewardfree.worlds.hard import (
     as_instance,

@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, check_finite, check_kind, count, to_numpy
+from rewardfree.arrays import Array, as_array, check_finite, check_kind, count, to_numpy
 from rewardfree.files import read_arrays, write_arrays
+from rewardfree.worlds.grid import Grid, given_in
+from rewardfree.worlds.spaces import Discrete
 
 #: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
 ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-FILE_VERSION = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """All z = (s,a): state by state, and within a state action by action. z = s * |A| + a."""
-
-    states: Any  # (s,d)
-    actions: Any  # (a,e)
-
-    @classmethod
-    def of(cls, states: Any, actions: Any, sizes: tuple[int, int]) -> Grid:
-        """A grid of what a caller gives: coordinates (s,d), (s,), or None for linspace(0, 1, s)."""
-        return cls(_coordinates(states, sizes[0], "states"), _coordinates(actions, sizes[1], "actions"))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.states), len(self.actions)
-
-    @cached_property
-    def points(self) -> Any:
-        """The coordinates of every z, (s*a, d+e)."""
-        s, a = self.shape
-        points = np.concatenate([np.repeat(self.states, a, axis=0), np.tile(self.actions, (s, 1))], axis=1)
-        points.flags.writeable = False
-        return points
-
-    def same_as(self, other: Grid) -> bool:
-        return np.array_equal(self.states, other.states) and np.array_equal(self.actions, other.actions)
+#: Of files without names and ends, which older versions read too, and of those with them.
+FILE_VERSION, NAMED_VERSION = 1, 2
 
 
 class FiniteWorld:
     """An episodic world with the transition law P, (s,a,s') or by step (h,s,a,s'); it holds no reward.
 
     `start` is a state, a distribution (s,), or None for a uniform one. `states` and `actions` are the
-    coordinates that a kernel sees, evenly spaced on [0,1] unless given.
+    coordinates that a kernel sees, evenly spaced on [0,1] unless given, and formulas call them s and a. Or
+    they name values, `states={"level": range(21)}`, or labels, `states=rf.Discrete(16, "s")`, and formulas
+    speak of these. `ends`, for labels, lists states that end an episode: the law must stay there.
     """
 
     def __init__(
@@ -58,19 +35,28 @@ class FiniteWorld:
         horizon: int,
         start: Any = None,
         *,
-        states: Array | None = None,
-        actions: Array | None = None,
+        states: Array | Mapping[str, Any] | Discrete | None = None,
+        actions: Array | Mapping[str, Any] | Discrete | None = None,
+        ends: Any = (),
     ) -> None:
         self.horizon = count(horizon, "horizon")
         self.P = _transition_law(P, self.horizon)
         s, a = self.P.shape[-3:-1]
         self.grid = Grid.of(states, actions, (s, a))
         self.start = _start_distribution(start, s)  # (s,)
+        self.ends = _ends(ends, self.P)  # (s,) bool
+        if self.ends.any() and not self.grid.labelled:
+            raise ValueError(
+                "ends= is for labels, whose visits are counted: "
+                "give states= and actions= as rf.Discrete(n, name)"
+            )
 
     def __repr__(self) -> str:
         s, a = self.grid.shape
         law = "one law" if self.stationary else "a law for each step"
-        return f"FiniteWorld({s} states, {a} actions, horizon {self.horizon}, {law})"
+        named = self.grid.state_names is not None or self.grid.action_names is not None
+        rule = f"; {self.grid.rule}" if named else ""
+        return f"FiniteWorld({s} states, {a} actions, horizon {self.horizon}, {law}{rule})"
 
     @property
     def states(self) -> Any:
@@ -125,16 +111,21 @@ class FiniteWorld:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world as npz, without pickle."""
-        names = ("P", "horizon", "start", "states", "actions")
-        write_arrays(path, "FiniteWorld", FILE_VERSION, {name: getattr(self, name) for name in names})
+        arrays = {name: getattr(self, name) for name in ("P", "horizon", "start", "states", "actions")}
+        more = self.grid.named_arrays()
+        if self.ends.any():
+            more["ends"] = np.flatnonzero(self.ends)
+        write_arrays(path, "FiniteWorld", NAMED_VERSION if more else FILE_VERSION, {**arrays, **more})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FiniteWorld:
         """The world in that file; a damaged or foreign one is refused."""
-        arrays = read_arrays(path, "FiniteWorld", FILE_VERSION)
+        arrays = read_arrays(path, "FiniteWorld", NAMED_VERSION)
         try:
-            return cls(**{name: arrays[name] for name in ("P", "horizon", "start", "states", "actions")})
-        except (KeyError, ValueError) as error:
+            given = {name: arrays[name] for name in ("P", "horizon", "start")}
+            given |= {f"{kind}s": given_in(arrays, kind, arrays[f"{kind}s"]) for kind in ("state", "action")}
+            return cls(**given, ends=arrays.get("ends", ()))
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not hold a world: {error}") from error
 
 
@@ -215,12 +206,20 @@ def _start_distribution(start: Any, states: int) -> Any:
     return start
 
 
-def _coordinates(values: Array | None, size: int, name: str) -> Any:
-    if values is None:
-        values = np.linspace(0.0, 1.0, size)
-    values = as_array(values, name)
-    points = to_numpy(as_points(values[:, None] if values.ndim == 1 else values, name)).astype(np.float64)
-    if len(points) != size:
-        raise ValueError(f"{name} must have one row for each of {size}, got {len(points)}")
-    points.flags.writeable = False
-    return points
+def _ends(ends: Any, P: Any) -> Any:
+    """Which states end an episode, (s,) bool."""
+    size, listed = P.shape[-1], np.atleast_1d(np.asarray(ends))
+    if listed.size and listed.dtype.kind not in "iu":
+        raise ValueError(f"ends must list states, such as [15], got {ends!r:.100}")
+    listed = listed.astype(np.int64)
+    if listed.size and (listed.min() < 0 or listed.max() >= size):
+        raise ValueError(f"ends must list states of 0..{size - 1}, got {ends!r:.100}")
+    for state in listed:
+        if (P[..., state, :, state] < 1.0 - ROW_SUM[np.dtype(np.float64)]).any():
+            raise ValueError(
+                f"ends lists {state}, where the law does not stay: P[{state}, :, {state}] must be 1"
+            )
+    flags = np.zeros(size, bool)
+    flags[listed] = True
+    flags.flags.writeable = False
+    return flags

@@ -33,8 +33,8 @@ def from_gymnasium(
 
     `horizon` is the steps of an episode, by default the environment's time limit. `bounds` replaces those of
     variables by name; `pilot=500` measures infinite ones by 500 random steps. `options` go to
-    gymnasium.make. A toy-text environment becomes the `FiniteWorld` of its table, with one more state for the
-    end of an episode.
+    gymnasium.make. A toy-text environment becomes the `FiniteWorld` of its table: its states and actions are
+    labels, s and action, and a state in which an episode ends is never left.
     """
     import gymnasium
 
@@ -224,16 +224,28 @@ def _is_table(env: Any) -> bool:
 
 
 def _finite(env: Any, horizon: int) -> FiniteWorld:
-    """The table of (probability, next state, reward, ended), without its rewards."""
-    s, a = int(env.observation_space.n), int(env.action_space.n)
-    P = np.zeros((s + 1, a, s + 1))
-    P[s, :, s] = 1.0
-    for state, actions in env.P.items():
-        for action, outcomes in actions.items():
-            for probability, following, _, ended in outcomes:
-                P[state, action, s if ended else following] += probability
+    """The table of (probability, next state, reward, ended), without its rewards.
+
+    What the table says of going on from an end is not used: no episode gets there.
+    """
+    state, action = (
+        _space(env.observation_space, "s", "observation"),
+        _space(env.action_space, "action", "action"),
+    )
+    assert isinstance(state, Discrete) and isinstance(action, Discrete)
+    outcomes = [
+        (now, chosen, *outcome)
+        for now, actions in env.P.items()
+        for chosen, possible in actions.items()
+        for outcome in possible
+    ]
+    ends = sorted({following for _, _, _, following, _, ended in outcomes if ended})
+    P = np.zeros((state.n, action.n, state.n))
+    for now, chosen, probability, following, _, _ in outcomes:
+        P[now, chosen, following] += probability
+    P[ends] = np.eye(state.n)[ends][:, None]
     P /= P.sum(axis=-1, keepdims=True)
-    return FiniteWorld(P, horizon, start=np.append(env.initial_state_distrib, 0.0))
+    return FiniteWorld(P, horizon, env.initial_state_distrib, states=state, actions=action, ends=ends)
 
 
 def _space(space: Any, name: str, role: str) -> Space:

@@ -12,6 +12,7 @@ import numpy as np
 from rewardfree.arrays import count
 from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.grid import Variables
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
 #: Said wherever a model is used on real states.
@@ -129,12 +130,15 @@ def check_declared(world: Any) -> None:
 
 
 class LabelledWorld(World):
-    """A `FiniteWorld` as a `World` whose states and actions are labels."""
+    """A `FiniteWorld` as a `World` whose states and actions are labels.
 
-    def __init__(self, world: FiniteWorld) -> None:
-        self.finite, self.horizon = world, world.horizon
-        self.state = Discrete(len(world.states), "s", _tuples(world.states))
-        self.action = Discrete(len(world.actions), "a", _tuples(world.actions))
+    It stays in the states that end an episode, as the finite world does, or with `ending` it ends there.
+    """
+
+    def __init__(self, world: FiniteWorld, ending: bool = False) -> None:
+        self.finite, self.horizon, self.ending = world, world.horizon, ending
+        self.state = _labels(world.grid.state_names, world.states, "s")
+        self.action = _labels(world.grid.action_names, world.actions, "a")
 
     def start(self, rng: np.random.Generator) -> Any:
         return self.finite.first_states(rng.random())
@@ -142,11 +146,14 @@ class LabelledWorld(World):
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
         state = np.asarray(state, np.int64)
         following = self.finite.sample(state, action, h, rng.random(state.shape))
-        return following, np.zeros(state.shape, bool)
+        return following, self.finite.ends[following] & self.ending
 
     def copy(self) -> World:
-        return LabelledWorld(self.finite)
+        return LabelledWorld(self.finite, self.ending)
 
 
-def _tuples(points: Any) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(map(float, point)) for point in points)
+def _labels(names: Variables | None, points: Any, name: str) -> Discrete:
+    """The labels of states or actions, at their coordinates unless they are labels anyway."""
+    if names is not None and names.labels:
+        return Discrete(len(points), names.names[0])
+    return Discrete(len(points), name, tuple(tuple(map(float, point)) for point in points))

@@ -61,7 +61,7 @@ def explore(
     try:
         data = rf.explore(
             world,
-            None,
+            rf.default_model(world, chosen),
             chosen,
             transitions=transitions,
             steps=steps,

@@ -1,0 +1,147 @@
+"""Planning among labels: exact dynamic programming on the shares of what was seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewardfree.arrays import Actions, Floats, Integers, States
+from rewardfree.data import Experience, Samples, Transitions
+from rewardfree.dynamics import GivenTermination
+from rewardfree.dynamics.labels import LabelLaw
+from rewardfree.estimates.backups import bellman_q, remaining_range
+from rewardfree.planning.finite import FinitePlan, states_that_end
+from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.registry import registered
+from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+from rewardfree.ties import argmax_tied
+from rewardfree.worlds import Discrete
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LabelPlan(WorldPlan):
+    """A deterministic policy among labels, and the values it was chosen by. h counts from 0."""
+
+    horizon: int
+    text: str | None  # of the reward, if it was a formula
+    actions: Integers  # (h,s)
+    values: Floats  # (h,s) the planner's own V_h
+
+    @property
+    def reward_text(self) -> str | None:
+        return self.text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as npz, without pickle."""
+        from rewardfree.planning.plan_files import write_label_plan
+
+        write_label_plan(path, self)
+
+    def choose(self, states: States, h: int) -> Actions:
+        return np.asarray(self.actions[h][states])
+
+    def values_at(self, states: States, h: int) -> Floats:
+        return np.asarray(self.values[h][states])
+
+
+@registered("planner", "counting")
+@dataclass(frozen=True)
+class CountingPlanner(Planner):
+    """Q_h = r_h + discount P^ V_{h+1} for labels, P^ being the shares of what was seen, smoothed: `LabelLaw`.
+
+    Steps at every h count together. An action that was never tried counts for the least that the remaining
+    steps can pay; a state in which an episode was seen to end is never left.
+    """
+
+    def plan(self, request: PlanRequest) -> list[Any]:
+        if not request.used_model.pooled:
+            raise ValueError("CountingPlanner counts all steps together: use a Model(..., pooled=True)")
+        device = request.placement.device
+        if device not in (None, "cpu"):
+            raise ValueError(f"visits are counted on the CPU: leave device= out, got {device!r}")
+        plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
+        return [plan(self, request, reward) for reward in request.rewards]
+
+
+def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) -> FinitePlan:
+    run, horizon = request.data, request.steps
+    assert isinstance(run, Transitions)
+    kept, (_, a) = run.kept, run.grid.shape
+    ends = np.flatnonzero(states_that_end(run))
+    there, tried = np.repeat(ends, a), np.tile(np.arange(a), len(ends))  # as if it had been tried once
+    columns = [
+        np.concatenate([column[kept], more])
+        for column, more in ((run.state, there), (run.action, tried), (run.next_state, there))
+    ]
+    samples = Samples(columns[0], columns[1], columns[2], np.zeros(len(columns[0]), bool))
+    law = LabelLaw.of(run.grid.shape, samples).smoothed()
+    tabled = TabledReward(reward, run.grid, horizon)
+    state, action = np.divmod(law.pair, a)
+
+    def expected(h: int) -> Any:
+        table = tabled.at(h)
+        if tabled.uses_next:
+            return law.expected(table[state, action, law.next_state])
+        return table.reshape(-1)
+
+    low, high = (np.broadcast_to(end, horizon) for end in tabled.ends)
+    least, _ = remaining_range(low, high, request.discount or 1.0)
+    discount = request.discount or 1.0
+    tables = _backward(law, expected, least, discount)
+    return FinitePlan(run.grid, horizon, planner, request.used_model, int(kept.sum()), discount, *tables)
+
+
+def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> LabelPlan:
+    data, horizon, discount = request.data, request.steps, request.discount or 1.0
+    assert isinstance(data, Experience)
+    spaces = data.spaces
+    if not isinstance(spaces.state, Discrete) or not isinstance(spaces.action, Discrete):
+        raise ValueError(
+            f"CountingPlanner is for labels, and {', '.join(spaces.state.names)} are real variables: "
+            "use DynamicsPlanner() or Mean()"
+        )
+    if request.starts is not None:
+        raise ValueError("starts= is for DynamicsPlanner(), which compares plans from there")
+    if request.terminated is not None:
+        is_end = GivenTermination(spaces.state, *ends_of(request.terminated, spaces))
+        data = data.ending_at(is_end(data.next_state))
+    law = LabelLaw.of((spaces.state.n, spaces.action.n), data.at(np.flatnonzero(data.kept))).smoothed()
+    function = RewardFunction(reward, spaces)
+    state, action = np.divmod(law.pair, spaces.action.n)
+    steps = range(horizon if function.uses_step else 1)
+    paid = [function(h, state, action, law.next_state) for h in steps]
+    low, high = (np.broadcast_to([end(r, initial=0.0) for r in paid], horizon) for end in (np.min, np.max))
+    least, _ = remaining_range(low, high, discount, may_end=True)
+    actions, values = _backward(law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount)
+    return LabelPlan(
+        spaces=spaces,
+        observation=data.observation,
+        horizon=horizon,
+        planner=planner,
+        provenance=data.provenance,
+        model=request.used_model,
+        transitions=int(data.kept.sum()),
+        discount=discount,
+        text=function.text,
+        actions=actions,
+        values=values,
+    )
+
+
+def _backward(
+    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float
+) -> tuple[Integers, Floats]:
+    """The actions and values (h,s) for expected rewards (z,) by step, and the least that can come (h,)."""
+    horizon, (s, a) = len(least), law.shape
+    actions, values = np.zeros((horizon, s), np.int64), np.zeros((horizon, s))
+    going, untried, value = law.going, law.visits == 0, np.zeros(s)
+    for h in reversed(range(horizon)):
+        q = bellman_q(expected(h), going @ value, discount)
+        q = np.where(untried, least[h], q).reshape(s, a)
+        actions[h], value = argmax_tied(q), q.max(axis=1)
+        values[h] = value
+    return actions, values
