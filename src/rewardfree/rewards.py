@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,7 +86,7 @@ class RewardFunction:
         else:
             wrapped = self.spaces.state.wrapped
             after = (wrapped(next_state),) if self.uses_next else ()
-            values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
+            values = np.asarray(for_each(self._function, wrapped(state), action, *after), np.float64)
         if values.shape != (len(state),):
             raise ValueError(
                 f"a reward must return one number for each of {len(state)} steps, got shape {values.shape}"
@@ -108,6 +109,19 @@ def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
         return values != 0.0
 
     return ended, terminated
+
+
+def for_each(function: Callable[..., Any], *columns: Any) -> Any:
+    """What a function returns for columns of n rows, (n,); a constant one may return its number.
+
+    One number for all must be what the first row and the last one get alone: a sum over rows is a mistake.
+    """
+    values, n = function(*columns), len(columns[0])
+    if not isinstance(values, (Real, np.bool_)):
+        return values
+    alone = [function(*(column[row] for column in columns)) for row in (slice(1), slice(n - 1, n)) if n > 1]
+    constant = all(isinstance(value, (Real, np.bool_)) and value == values for value in alone)
+    return np.full(n, values) if constant else values
 
 
 def _takes_three(reward: Any) -> bool:
@@ -148,7 +162,7 @@ def _by_formula(text: str, grid: Grid, horizon: int) -> Any:
 
 def _called(reward: Any, grid: Grid) -> Any:
     s, a = grid.shape
-    values = reward(np.repeat(grid.states, a, axis=0), np.tile(grid.actions, (s, 1)))
+    values = for_each(reward, np.repeat(grid.states, a, axis=0), np.tile(grid.actions, (s, 1)))
     values = to_numpy(as_array(values, "what reward(state, action) returns"))
     if values.shape != (s * a,):
         raise ValueError(
