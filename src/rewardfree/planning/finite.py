@@ -15,7 +15,7 @@ from rewardfree.arrays import CPU, DType, Floats, Integers, Placement, count, to
 from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
-from rewardfree.planning.planner import Plan, Planner, PlanRequest
+from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
 from rewardfree.posterior import room_for
 from rewardfree.rewards import reward_table
 from rewardfree.streams import stream
@@ -43,13 +43,13 @@ class FinitePlan(Plan):
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
 
-    def act(self, state: Any, h: int = 0) -> Any:
-        """The action (an index) at a state or states (n,)."""
-        return self._at(self.actions, state, h)
+    def act(self, state: Any = None, h: int = 0, *, observation: Any = None) -> Any:
+        """The action (an index) at a state or states (n,); the state itself is what is observed."""
+        return self._at(self.actions, one_given(state, observation), h)
 
-    def value(self, state: Any, h: int = 0) -> Any:
+    def value(self, state: Any = None, h: int = 0, *, observation: Any = None) -> Any:
         """The planner's V_h at a state or states (n,)."""
-        return self._at(self.values, state, h)
+        return self._at(self.values, one_given(state, observation), h)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_finite_plan
