@@ -13,7 +13,6 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 import rewardfree as rf
 from reference_runs import small_world
-from rewardfree.cli import main
 from rewardfree.data.run_data import COLUMNS
 from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
 from rewardfree.registry import named, typed_names
@@ -56,24 +55,9 @@ def _one_thread(monkeypatch):
         yield
 
 
-@pytest.fixture
-def cli(monkeypatch, capsys):
-    """What `rewardfree ...` ends with and prints, in this process: exit code, lines of stdout, of stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["rewardfree", *map(str, arguments)])
-        with pytest.raises(SystemExit) as done:
-            main()
-        said = capsys.readouterr()
-        return done.value.code or 0, said.out.splitlines(), said.err.splitlines()
-
-    return run
-
-
 @cache
 def pendulum():
-    world = rf.from_gymnasium("Pendulum-v1")
-    return rf.explore(world, AUTO, rf.Generative(), transitions=120, progress=False)
+    return rf.explore("Pendulum-v1", transitions=120, progress=False)
 
 
 @cache
@@ -368,7 +352,7 @@ def test_evaluate_plays_with_the_options_that_were_explored(cli, tmp_path):
     plan = rf.plan(data, OWN)
     plan.save(tmp_path / "plan.npz")
     code, said, _ = cli("evaluate", tmp_path / "plan.npz", "--episodes", 2)
-    assert code == 0 and f"{rf.rollouts(world, plan, OWN, 2, 1).mean:.4g}" in said[0] and "9 steps" in said[1]
+    assert code == 0 and f"{rf.rollouts(world, plan, OWN, 2).mean:.4g}" in said[0] and "9 steps" in said[1]
 
 
 def test_evaluate_needs_a_formula_for_a_function(cli, tmp_path):
@@ -426,7 +410,7 @@ def test_info_says_what_data_hold(cli, data, tmp_path):
     code, said, complaints = cli("info", data, "--out", tmp_path / "data.png")
     text, found = "\n".join(said), diagnose(pendulum())
     assert (code, complaints) == (0, [])
-    assert said[0].startswith("120 steps in ") and "Generative" in said[1] and "Pendulum-v1" in text
+    assert said[0].startswith("120 steps in ") and "Scout" in said[1] and "Pendulum-v1" in text
     for i, name in enumerate(found.names):
         line = next(line for line in said if line.startswith(f"{name} "))
         assert f"{found.error[i]:.2%}" in line and f"{found.typical[i]:.2%}" in line

@@ -779,3 +779,80 @@ def test_paths_may_be_text_as_well(tmp_path):
     data.to_csv(str(tmp_path / "run.csv"))
     assert len(rf.load(str(tmp_path / "run.npz"))) == len(read(str(tmp_path / "run.csv"), data)) == len(data)
     assert {path.name for path in Path(tmp_path).iterdir()} == {"run.npz", "run.csv"}
+
+
+SERIES = [(0.0, 0.5), (0.25, -0.5), (0.75, 1.0), (3.0, 1.0), (3.5, 0.25)]
+
+
+def test_a_time_series_is_read_line_to_line(tmp_path):
+    data = own(tmp_path, table(*SERIES, names="x u"), action=["u"])
+    assert data.state[:, 0].tolist() == [0.0, 0.25, 0.75, 3.0]
+    assert data.action[:, 0].tolist() == [0.5, -0.5, 1.0, 1.0]
+    assert data.next_state[:, 0].tolist() == [0.25, 0.75, 3.0, 3.5]
+    assert data.episode.tolist() == [0] * 4 and data.h.tolist() == [0, 1, 2, 3] and data.horizon == 4
+    assert data.starts.tolist() == [[0.0]] and not data.terminated.any()
+    spaces = rf.Box.of(x=(-5, 5)), rf.Box.of(u=(-1, 1))
+    for options in ({"state": spaces[0]}, {"action": spaces[1]}, {"state": spaces[0], "action": spaces[1]}):
+        again = own(tmp_path, table(*SERIES, names="x u"), **options)
+        assert np.array_equal(again.next_state, data.next_state)
+        assert again.spaces.state == options.get("state", data.spaces.state)
+
+
+def test_a_time_series_of_episodes_loses_the_last_line_of_each(tmp_path):
+    rows = [(*row, episode) for row, episode in zip(SERIES, (7, 7, 7, 8, 8), strict=True)]
+    data = own(tmp_path, table(*rows, names="x u episode"), action=["u"])
+    assert data.state[:, 0].tolist() == [0.0, 0.25, 3.0] and data.next_state[:, 0].tolist() == [
+        0.25,
+        0.75,
+        3.5,
+    ]
+    assert data.episode.tolist() == [7, 7, 8] and data.h.tolist() == [0, 1, 0]
+    assert data.starts.tolist() == [[0.0], [3.0]]
+    steps = [(*row, h) for row, h in zip(SERIES, (0, 1, 2, 0, 1), strict=True)]
+    by_step = own(tmp_path, table(*steps, names="x u h"), action=["u"])
+    assert np.array_equal(by_step.next_state, data.next_state) and by_step.episode.tolist() == [0, 0, 1]
+
+
+def test_a_time_series_ends_in_the_state_that_says_so(tmp_path):
+    rows = [(*row, ended) for row, ended in zip(SERIES, (0, 0, 1, 0, 0), strict=True)]
+    data = own(tmp_path, table(*rows, names="x u terminated"), action=["u"])
+    assert data.next_state[:, 0].tolist() == [0.25, 0.75, 3.5]
+    assert data.terminated.tolist() == [False, True, False] and data.episode.tolist() == [0, 0, 1]
+
+
+def test_a_time_series_gives_what_its_transitions_give(tmp_path):
+    world = Hill()
+    data = rf.explore(world, MODEL, rf.Uniform(), steps=40)
+    lines = ["episode,theta,v,u,w,terminated"]
+    for episode in range(data.episodes):
+        rows = np.flatnonzero(data.episode == episode)
+        states = [*data.state[rows], data.next_state[rows[-1]]]
+        actions, ends = [*data.action[rows], (0.0, 0.0)], [False, *data.terminated[rows]]
+        for state, action, end in zip(states, actions, ends, strict=True):
+            lines.append(",".join(map(repr, [episode, *map(float, state), *map(float, action), int(end)])))
+    again = own(tmp_path, "\n".join(lines), state=world.state, action=world.action)
+    for name in ("episode", "h", "state", "action", "next_state", "terminated", "starts"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(data, name), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (table(*SERIES, names="x u"), {}, "has no state: .*if its lines follow each other, give action="),
+        (table(*SERIES, names="x u"), {"action": ["w"]}, "has no action|lacks the action w"),
+        (table(*SERIES, names="x u"), {"action": "u"}, r"a list of names, got 'u': write \['u'\]"),
+        (table(*SERIES, names="x u"), {"action": ["x", "u"]}, "lacks a state"),
+        (table(*SERIES, names="x u"), {"state": rf.Box.of(y=(-1, 1))}, "lacks y"),
+        (table((0.0, 0.5), names="x u"), {"action": ["u"]}, "no line that follows another of its episode"),
+        (table((0.0, 0.5, 1), (1.0, 0.5, 2), names="x u episode"), {"action": ["u"]}, "no line that follows"),
+    ],
+)
+def test_a_time_series_that_cannot_be_read_is_refused(tmp_path, text, options, said):
+    with pytest.raises(ValueError, match=said):
+        own(tmp_path, text, **options)
+
+
+def test_a_table_of_text_is_not_what_load_reads(tmp_path):
+    (tmp_path / "own.csv").write_text(table(*WALK))
+    with pytest.raises(ValueError, match=r"own\.csv is a table of text: rf\.Experience\.from_csv reads it"):
+        rf.load(tmp_path / "own.csv")

@@ -497,7 +497,7 @@ def test_slips_at_the_door_are_named():
     world, model = small_world(), rf.Model(rf.kernels.Delta(), ridge=0.5)
     drawn = rf.rkhs_world(rf.Matern(1.5, 0.3), 0.5, states=4, actions=3, coarse=3)
     with pytest.raises(
-        ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Instance\), got Inst"
+        ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Instance\), .*, got Inst"
     ):
         rf.explore(drawn, model, rf.Uniform(), episodes=3)
     with pytest.raises(ValueError, match=r"strategy must be .*, got the class Scout: make one, Scout\(\)"):

@@ -53,6 +53,7 @@ def test_integers_do_not_overflow():
         ("open('x')", "there is no function 'open' here: there are sin, cos"),
         ("x.real", "a formula cannot hold x.real"),
         ("x[0]", r"a formula cannot hold x\[0\]"),
+        ("-(x^2)", r"a formula cannot hold x \^ 2: a power is written x\*\*2"),
         ("[x for x in y]", "a formula cannot hold"),
         ("lambda: 1", "a formula cannot hold"),
         ("'text'", "a formula cannot hold 'text'"),

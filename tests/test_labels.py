@@ -10,7 +10,6 @@ import rewardfree as rf
 from rewardfree.data import Samples
 from rewardfree.dynamics.labels import LabelLaw, are_labels
 from rewardfree.rewards import TabledReward
-from rewardfree.strategies.explore import default_strategy
 from rewardfree.worlds import LabelledWorld, Spaces
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -154,12 +153,13 @@ def test_only_counting_is_refused_a_device():
 def test_the_rules_are_the_same_for_a_table_and_for_labels_that_are_stepped():
     table, world = lake(), wrapped_lake()
     assert isinstance(world, rf.World) and are_labels(world.spaces)
-    assert rf.default_model(world) == rf.default_model(table) and default_strategy(world) == rf.Scout()
+    assert rf.default_model(world) == rf.default_model(table)
     labelled = LabelledWorld(table)
     assert labelled.spaces == world.spaces
     assert {*table.grid.state_variables.names, *table.grid.action_variables.names} == {"s", "action"}
     data = walked("wrapped")
     assert type(data) is rf.Experience and data.terminated.any()
+    assert rf.explore(world, episodes=2, progress=False).strategy == rf.Scout()
     for reward in (GOAL, lambda s, action, next_s: (next_s == 15) & (s != 15), "action == 2", "-(s - 3)**2"):
         plan = rf.plan(data, reward)
         assert type(plan) is rf.planning.LabelPlan and plan.planner == rf.CountingPlanner()

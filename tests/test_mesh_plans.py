@@ -275,7 +275,9 @@ def test_functions_see_angles_between_minus_pi_and_pi():
 def test_a_reward_must_be_one_finite_number_for_each_step():
     data = explored()
     with pytest.raises(ValueError, match="one number for each"):
-        rf.plan(data, lambda s, a: 1.0)
+        rf.plan(data, lambda s, a: s.sum())
+    with pytest.raises(ValueError, match="one number for each"):
+        rf.plan(data, lambda s, a: np.ones((len(s), 1)))
     with pytest.raises(ValueError, match="what the reward returns"):
         rf.plan(data, "log(x)")
     with pytest.raises(ValueError, match="must be a function of"):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rewardfree as rf
-from rewardfree.rewards import check_unit_range, reward_table
+from rewardfree.dynamics import GivenTermination
+from rewardfree.rewards import RewardFunction, check_unit_range, ends_of, reward_table
 from rewardfree.worlds.finite import Grid
 
 S, A, H = 4, 3, 5
@@ -232,3 +233,29 @@ def test_a_formula_that_is_not_finite_is_refused():
     world = rf.FiniteWorld(np.full((4, 3, 4), 0.25), 2, 0)
     with pytest.raises(ValueError, match="reward must be finite, got 3 NaN or infinite of 12 values"):
         reward_table("1/s", world.grid, 2)
+
+
+def test_a_constant_function_means_what_a_constant_formula_does():
+    assert np.array_equal(reward_table(lambda s, a: 5, GRID, H), reward_table("5", GRID, H))
+    spaces = rf.worlds.Spaces(rf.Box.of(x=(-1, 1)), rf.Box.of(u=(-1, 1)))
+    state, action = np.linspace(-1, 1, 6)[:, None], np.zeros((6, 1))
+    for constant in (lambda s, a: 5.0, lambda s, a: np.float64(5.0), lambda s, a, next_state: 5):
+        function, formula = RewardFunction(constant, spaces), RewardFunction("5", spaces)
+        assert (
+            function(0, state, action, state).tolist()
+            == formula(0, state, action, state).tolist()
+            == [5.0] * 6
+        )
+    ends, never = (GivenTermination(spaces.state, *ends_of(end, spaces)) for end in (lambda s: True, "0"))
+    assert ends(state).all() and not never(state).any()
+
+
+def test_a_sum_over_all_states_is_no_constant():
+    spaces = rf.worlds.Spaces(rf.Box.of(x=(-1, 1)), rf.Box.of(u=(-1, 1)))
+    state, action = np.linspace(-1, 1, 6)[:, None], np.zeros((6, 1))
+    with pytest.raises(ValueError, match=r"one number for each of 6 steps, got shape \(\)"):
+        RewardFunction(lambda s, a: -(s**2).sum(), spaces)(0, state, action, state)
+    with pytest.raises(ValueError, match=r"one number for each of 12 pairs, got shape \(\)"):
+        reward_table(lambda s, a: -(s**2).sum(), GRID, H)
+    with pytest.raises(ValueError, match=r"terminated\(state\) must return \(6,\)"):
+        GivenTermination(spaces.state, lambda s: s.max() > 0.5)(state - 0.3 + 0.6 * state)

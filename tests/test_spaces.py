@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -456,3 +456,14 @@ def test_coordinates_given_as_lists_are_the_same_labels():
     """Otherwise data that were saved do not go on: their spaces are not those of the world."""
     labels = rf.Discrete(2, "s", [[0.0], [1.0]])
     assert through_text(labels) == labels
+
+
+def test_actions_are_given_in_the_dtype_of_the_system():
+    box = replace(rf.Box.of(u=(-1, 1)), dtype="float32")
+    assert box == rf.Box.of(u=(-1, 1)) and repr(box) == repr(rf.Box.of(u=(-1, 1)))
+    assert box.as_taken(np.zeros((2, 1))).dtype == np.float32
+    assert from_table(to_table(box)).dtype == "float32"
+    assert rf.Discrete(3).as_taken(np.arange(3)).dtype == np.int64
+    for wrong in ("object", "V8", "no such", None):
+        with pytest.raises(ValueError, match="dtype must be one of float16, float32"):
+            replace(box, dtype=wrong)

@@ -193,3 +193,72 @@ def test_other_bad_parts_are_refused():
 def test_finite_worlds_refuse_what_is_for_continuous_ones(options):
     with pytest.raises(ValueError, match="seconds=, max_sigma= and resume= are for real states"):
         rf.explore(small_world(), PER_STEP, rf.Uniform(), **options)
+
+
+class Misread(Slide):
+    """A simulator whose `sample` or `step` returns what its author thought was wanted."""
+
+    def __init__(self, sampled=None, stepped=None, first=None):
+        super().__init__()
+        self.sampled, self.stepped, self.first = sampled, stepped, first
+
+    def sample(self, state, action, h, rng):
+        right = super().sample(state, action, h, rng)
+        return right if self.sampled is None else self.sampled(*right)
+
+    def reset(self, rng):
+        state = super().reset(rng)
+        return state if self.first is None else self.first(state)
+
+    def step(self, action):
+        return super().step(action) if self.stepped is None else self.stepped(*super().step(action))
+
+
+SAMPLE, STEP = (
+    "sample must return next states of shape .1, 2. and which of them end",
+    "step must return the next",
+)
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        (Misread(sampled=lambda state, ended: state), SAMPLE),
+        (Misread(sampled=lambda state, ended: (state[0], ended)), SAMPLE),
+        (Misread(sampled=lambda state, ended: (state, False)), SAMPLE),
+        (Misread(sampled=lambda state, ended: (state, ended, {})), SAMPLE),
+        (Misread(stepped=lambda state, ended, cut: state), STEP),
+        (Misread(stepped=lambda state, ended, cut: (state, ended)), STEP),
+        (Misread(stepped=lambda state, ended, cut: (state, -1.3, ended)), STEP),  # a reward in the middle
+        (Misread(stepped=lambda state, ended, cut: (state, 0.0, ended, cut, {})), STEP),
+        (Misread(first=lambda state: (state, {})), "a state must be 2 finite numbers"),
+    ],
+)
+def test_a_world_that_returns_something_else_hears_what_is_wanted(world, said):
+    with pytest.raises(rf.WorldFailed, match=said):
+        rf.explore(world, FIXED, rf.Uniform(), steps=5)
+    if "state must" not in said:
+        with pytest.raises(ValueError, match=said):
+            rf.rollouts(world, Always(), "0", 2)
+
+
+class Always:
+    def act(self, state, h):
+        return np.zeros((len(state), 1))
+
+
+def test_queries_hear_what_sample_must_return():
+    with pytest.raises(rf.WorldFailed, match=SAMPLE):
+        rf.explore(Misread(sampled=lambda state, ended: (state, False)), FIXED, BOX, steps=5)
+
+
+def test_one_step_is_one_step():
+    left = [1]
+
+    def stepped(state, ended, cut):
+        left[0] -= 1
+        return (state, ended, cut) if left[0] >= 0 else None
+
+    with pytest.raises(rf.WorldFailed, match=r"the 1 step before it is in this error's \.data") as failed:
+        rf.explore(Misread(stepped=stepped), FIXED, rf.Uniform(), steps=5)
+    assert repr(failed.value.data).startswith("Experience(1 step in 1 episode, ")

@@ -189,6 +189,11 @@ def count(value: Any, name: str, at_least: int = 1) -> int:
     return number
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words: "1 episode", "20 episodes"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def probability(value: Any, name: str) -> float:
     """`value` as a float strictly between 0 and 1."""
     number = as_number(value, name)

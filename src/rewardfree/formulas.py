@@ -139,7 +139,9 @@ class Formula:
                 self._check_call(name, arguments)
                 return list(arguments)
         source = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
-        raise ValueError(f"a formula cannot hold {source:.60}: it is an expression of numbers, {_EXAMPLE}")
+        power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
+        hint = "a power is written x**2" if power else f"it is an expression of numbers, {_EXAMPLE}"
+        raise ValueError(f"a formula cannot hold {source:.60}: {hint}")
 
     def _check_call(self, name: str, arguments: list[ast.expr]) -> None:
         if name not in FUNCTIONS:

@@ -168,6 +168,11 @@ def typed_names(kind: str) -> list[str]:
     return sorted(_TYPED[kind])
 
 
+def typed_name(kind: str, name: str) -> str | None:
+    """The short name of what has that name in Python, if it has one."""
+    return next((typed for typed, maker in _TYPED[kind].items() if maker.__name__ == name), None)
+
+
 def named(kind: str, typed: str, **options: Any) -> Any:
     """The object of a short name, made with those of the options that it has."""
     makers = _TYPED[kind]

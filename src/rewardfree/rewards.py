@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -159,7 +160,7 @@ class RewardFunction:
         else:
             wrapped = self.spaces.state.wrapped
             after = (wrapped(next_state),) if self.uses_next else ()
-            values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
+            values = np.asarray(for_each(self._function, wrapped(state), action, *after), np.float64)
         if values.shape != (len(state),):
             raise ValueError(
                 f"a reward must return one number for each of {len(state)} steps, got shape {values.shape}"
@@ -182,6 +183,19 @@ def ends_of(terminated: Any, spaces: Spaces) -> tuple[Any, str | None]:
         return values != 0.0
 
     return ended, terminated
+
+
+def for_each(function: Callable[..., Any], *columns: Any) -> Any:
+    """What a function returns for columns of n rows, (n,); a constant one may return its number.
+
+    One number for all must be what the first row and the last one get alone: a sum over rows is a mistake.
+    """
+    values, n = function(*columns), len(columns[0])
+    if not isinstance(values, (Real, np.bool_)):
+        return values
+    alone = [function(*(column[row] for column in columns)) for row in (slice(1), slice(n - 1, n)) if n > 1]
+    constant = all(isinstance(value, (Real, np.bool_)) and value == values for value in alone)
+    return np.full(n, values) if constant else values
 
 
 def _takes_three(reward: Any) -> bool:
@@ -278,7 +292,7 @@ def _called(reward: Any, grid: Grid) -> Any:
     if grid.action_names is None:
         arguments[1] = grid.actions[rows[1]]
     called = "reward(state, action, next_state)" if len(shape) > 2 else "reward(state, action)"
-    values = to_numpy(as_array(reward(*arguments), f"what {called} returns"))
+    values = to_numpy(as_array(for_each(reward, *arguments), f"what {called} returns"))
     if values.shape != rows.shape[1:]:
         what = "triples" if len(shape) > 2 else "pairs"
         raise ValueError(

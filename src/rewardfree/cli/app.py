@@ -6,7 +6,7 @@ import typer
 
 import rewardfree as rf
 from rewardfree.cli.commands import paper, sweeps, systems, theory
-from rewardfree.cli.session import CommandGroup
+from rewardfree.cli.session import Command, CommandGroup
 
 app = typer.Typer(
     name="rewardfree",
@@ -35,16 +35,19 @@ def options(
 
 
 # In the order in which --help shows them.
-app.command()(paper.demo)
-app.command("query-plan")(theory.query_plan)
-app.command()(paper.reproduce)
-app.command()(theory.theory)
-app.command()(theory.coverage)
-app.command()(systems.explore)
-app.command()(systems.plan)
-app.command()(systems.evaluate)
-app.command()(systems.info)
-app.command()(sweeps.sweep)
-app.command()(sweeps.export)
-app.command()(sweeps.figures)
-app.command()(sweeps.report)
+for command in (
+    systems.explore,
+    systems.plan,
+    systems.evaluate,
+    systems.info,
+    paper.demo,
+    theory.query_plan,
+    paper.reproduce,
+    theory.theory,
+    theory.coverage,
+    sweeps.sweep,
+    sweeps.export,
+    sweeps.figures,
+    sweeps.report,
+):
+    app.command(command.__name__.replace("_", "-"), cls=Command)(command)

@@ -1,16 +1,18 @@
-"""What long commands share: who runs their units, what they print, and how they end when interrupted."""
+"""What commands share: their options, what they print, their errors, and how they end when interrupted."""
 
+import re
 import shlex
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from rewardfree.cli.console import Console
 from rewardfree.experiments.running import Interrupted
+from rewardfree.registry import typed_name
 
 Cluster = Annotated[
     str | None, typer.Option(help="A Dask scheduler, tcp://host:port: its workers run the units instead.")
@@ -27,9 +29,57 @@ _words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 class CommandGroup(TyperGroup):
     """Commands that know what was typed."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_flags(super().get_params(ctx))
+
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         _words.set(tuple(args))  # parsing empties them
         return super().make_context(info_name, args, *more, **extra)
+
+
+class Command(TyperCommand):
+    """A command whose flags are shown without a type, and whose errors speak of what can be typed."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _with_plain_flags(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            options = {str(parameter.name): parameter.opts[0] for parameter in self.params}
+            raise ValueError(as_typed(str(error), options)) from error
+
+
+def _with_plain_flags(parameters: Iterable[Any]) -> list[Any]:
+    """Parameters, of which a flag is shown without the type of a value: it takes none."""
+    shown = list(parameters)
+    for parameter in shown:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return shown
+
+
+def as_typed(message: str, options: Mapping[str, str]) -> str:
+    """A message of the library in words of a command that has these options, by their names in Python.
+
+    `steps=` becomes --steps, `rf.Scout()` --strategy scout; what is in brackets and speaks of Python goes.
+    """
+
+    def option(match: re.Match[str]) -> str:
+        value = re.match(r"\w", message[match.end() :])
+        return options[match[1]] + " " * bool(value) if match[1] in options else match[0]
+
+    def part(match: re.Match[str]) -> str:
+        for kind in ("strategy", "planner"):
+            typed = typed_name(kind, match[1])
+            if kind in options and typed is not None:
+                return f"{options[kind]} {typed}"
+        return match[0]
+
+    message = re.sub(r"\b(\w+)=(?!=)", option, message)
+    message = re.sub(r"\b(?:rf\.)?([A-Z]\w+)\(\)", part, message)
+    return re.sub(r" \([^()]*\brf\.[^()]*\)", "", message)
 
 
 def typed_command() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,18 @@ def write_columns(path: str | os.PathLike[str], data: Experience) -> None:
 
 
 def read_columns(
-    path: str | os.PathLike[str], state: Space | None, action: Space | None, angles: tuple[str, ...]
+    path: str | os.PathLike[str],
+    state: Space | None,
+    action: Space | Sequence[str] | None,
+    angles: tuple[str, ...],
 ) -> dict[str, Any]:
     """The columns of an `Experience` from a CSV file, its spaces, and which rows are an episode's first."""
     table = _numbers(Path(path))
     for name in NO_VARIABLES:
         if name in table:
             raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
+    if (state is not None or action is not None) and not any(name.startswith(NEXT) for name in table):
+        table = _followed(path, table, state, action)
     names = [name for name in table if NEXT + name in table]
     alone = [name.removeprefix(NEXT) for name in table if name.startswith(NEXT)]
     alone = [name for name in alone if name not in table]
@@ -62,14 +67,16 @@ def read_columns(
         names = list(state.names)
     if not names:
         raise ValueError(
-            f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}"
+            f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}; "
+            "if its lines follow each other, give action=, the names of the actions among them"
         )
     others = [name for name in table if name not in {*PLACES, *names, *(NEXT + name for name in names)}]
-    if isinstance(action, Box):
-        missing = sorted(set(action.names) - set(others))
+    if action is not None and not isinstance(action, Discrete):
+        done_by = _names_of(action)
+        missing = sorted(set(done_by) - set(others))
         if missing:
             raise ValueError(f"{path} lacks the action {', '.join(missing)}")
-        others = list(action.names)
+        others = list(done_by)
     if not others:
         raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
     if set(angles) - set(names):
@@ -79,7 +86,7 @@ def read_columns(
     before, after = (np.stack([table[prefix + name] for name in names], axis=1) for prefix in ("", NEXT))
     done = np.stack([table[name] for name in others], axis=1)
     state_space = _box(names, np.concatenate([before, after]), angles) if state is None else state
-    action_space = _guessed(others, done) if action is None else action
+    action_space = action if isinstance(action, (Box, Discrete)) else _guessed(others, done)
     spaces = Spaces(state_space, action_space)
     rows = len(before)
     terminated = table.get("terminated", np.zeros(rows)) != 0.0
@@ -102,6 +109,36 @@ def read_columns(
     else:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
     return {**columns, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
+
+
+def _followed(
+    path: Any, table: dict[str, Any], state: Space | None, action: Space | Sequence[str] | None
+) -> dict[str, Any]:
+    """A table of consecutive states as one of transitions: each line to the next one of its episode.
+
+    `terminated` says of a line that the system ended in its state. An episode's last line has no next one.
+    """
+    done_by = () if action is None else _names_of(action)
+    names = state.names if state is not None else [name for name in table if name not in {*PLACES, *done_by}]
+    missing = sorted(set(names) - set(table))
+    if missing or not names:
+        raise ValueError(f"{path} lacks {', '.join(missing) or 'a state'}, got {', '.join(table)}")
+    lines = len(table[names[0]])
+    ended = table.get("terminated", np.zeros(lines)) != 0.0
+    goes_on = ~ended[:-1]
+    for name, step in (("episode", 0.0), ("h", 1.0)):
+        if name in table:
+            goes_on &= np.diff(table[name]) == step
+    rows = np.flatnonzero(goes_on)
+    if not len(rows):
+        raise ValueError(f"{path} has no line that follows another of its episode: there is no transition")
+    transitions = {name: column[rows] for name, column in table.items()}
+    transitions |= {NEXT + name: table[name][rows + 1] for name in names}
+    return {**transitions, "terminated": ended[rows + 1].astype(np.float64)}
+
+
+def _names_of(action: Space | Sequence[str]) -> tuple[str, ...]:
+    return action.names if isinstance(action, (Box, Discrete)) else tuple(action)
 
 
 def _numbers(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -78,7 +78,7 @@ class Experience(RunData):
         path: str | os.PathLike[str],
         *,
         state: Space | None = None,
-        action: Space | None = None,
+        action: Space | Sequence[str] | None = None,
         angles: tuple[str, ...] = (),
         horizon: int | None = None,
         model: Model | None = None,
@@ -86,8 +86,12 @@ class Experience(RunData):
         """Transitions of your own: columns x, ..., actions, next_x, ..., and perhaps episode, h, terminated.
 
         A variable with a next_ twin is a state, any other an action; whole numbers in one action column are
-        labels. Bounds are what the data span unless `state` and `action` say more.
+        labels. Bounds are what the data span unless `state` and `action` say more. `action` may also be the
+        names of the actions. Without any next_ column it must be given, all other variables are states, and a
+        line leads to the next one of its episode; terminated then says that the system ended in that state.
         """
+        if isinstance(action, str):
+            raise ValueError(f"action must be a space or a list of names, got {action!r}: write [{action!r}]")
         columns = read_columns(path, state, action, tuple(angles))
         first = np.flatnonzero(columns.pop("first"))
         last = columns["h"].max(initial=0)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import Flags, Integers
+from rewardfree.arrays import Flags, Integers, counted
 from rewardfree.budget import Budget
 from rewardfree.data.samples import COLUMNS
 from rewardfree.model import Model
@@ -30,7 +30,7 @@ class RunData(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self)} steps in {self.episodes} episodes, "
+            f"{type(self).__name__}({counted(len(self), 'step')} in {counted(self.episodes, 'episode')}, "
             f"{int(self.kept.sum())} kept, by {self.strategy!r}, seed {self.seed})"
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.arrays import check_finite
+from rewardfree.rewards import for_each
 from rewardfree.worlds import Scaling, Space
 
 
@@ -35,7 +36,7 @@ class GivenTermination:
         self.space, self.function, self.text = space, function, text
 
     def __call__(self, state: Any) -> Any:
-        ended = np.asarray(self.function(self.space.wrapped(state)))
+        ended = np.asarray(for_each(self.function, self.space.wrapped(state)))
         if ended.dtype.kind == "f":
             check_finite(ended, "what terminated(state) returns")
         if ended.shape != (len(state),):

@@ -1,16 +1,27 @@
 """How good a policy is in the world itself: play it, and count a reward of ours."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, count, probability
+from rewardfree.arrays import Flags, Floats, Integers, as_number, count, counted, probability
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
 from rewardfree.streams import stream
-from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_declared
+from rewardfree.worlds import (
+    Box,
+    Environment,
+    FiniteWorld,
+    LabelledWorld,
+    World,
+    as_world,
+    check_declared,
+    stepped,
+)
 
 
 class Policy(Protocol):
@@ -33,20 +44,28 @@ class Score:
         return float(self.returns.mean())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """A confidence interval of the mean return, by Student's t."""
+        """A confidence interval of the mean return: Student's t, cut to the range of the returns.
+
+        Returns cannot go beyond what the reward can give, but t's interval may. Where it is cut, as with few
+        episodes, it holds the mean less often than `confidence`: between two, half the time.
+        """
         confidence, n = probability(confidence, "confidence"), len(self.returns)
         if n < 2:
-            return -np.inf, np.inf
+            raise ValueError("one episode has no interval: play at least two")
         half = float(stdtrit(n - 1, 0.5 + 0.5 * confidence)) * float(self.returns.std(ddof=1)) / n**0.5
-        return self.mean - half, self.mean + half
+        low, high = np.clip((self.mean - half, self.mean + half), self.returns.min(), self.returns.max())
+        return float(low), float(high)
 
     def __repr__(self) -> str:
-        low, high = self.interval()
-        return f"Score({self.mean:.4g} in {low:.4g} .. {high:.4g}, {len(self.returns)} episodes)"
+        n, between = len(self.returns), ""
+        if n > 1:
+            low, high = self.interval()
+            between = f" in {low:.4g} .. {high:.4g}"
+        return f"Score({self.mean:.4g}{between}, {counted(n, 'episode')})"
 
 
 def rollouts(
-    world: World | FiniteWorld,
+    world: World | FiniteWorld | Environment,
     plan: Plan | Policy,
     reward: FiniteReward | WorldReward,
     episodes: int = 20,
@@ -58,11 +77,12 @@ def rollouts(
     """Play episodes of a plan and count `reward`, which is never the world's own: it has none.
 
     Every episode has a stream of its own, so that it does not depend on the others. Episodes are as long as
-    the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less.
+    the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less. A Gymnasium
+    environment or its id is taken as `from_gymnasium` makes a world of it.
     """
     episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
-    simulator: World = LabelledWorld(world) if isinstance(world, FiniteWorld) else world
-    check_kind(simulator, World, "world", "a world such as rf.from_gymnasium returns")
+    system = as_world(world)
+    simulator = LabelledWorld(system) if isinstance(system, FiniteWorld) else system
     check_declared(simulator)
     planned = plan.horizon if isinstance(plan, Plan) else None
     steps = count(horizon, "horizon") if horizon is not None else planned or simulator.horizon
@@ -74,7 +94,7 @@ def rollouts(
     discount = as_number(discount, "discount")
     if not 0.0 < discount <= 1.0:
         raise ValueError(f"discount must lie in (0, 1], got {discount}")
-    reward_of = _reward_of(world, reward, steps)
+    reward_of = _reward_of(system, reward, steps)
     copies = _copies(simulator, episodes)
     returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)
     size = len(copies)
@@ -86,10 +106,12 @@ def rollouts(
                 break
             now = np.array(states)
             actions: Any = plan.act(now, h)
-            after = [copies[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
+            after = [stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)]
             next_states = np.array([step[0] for step in after])
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
+            if isinstance(simulator.action, Box):  # in whatever dtype the world takes them
+                actions = np.asarray(actions, np.float64)
             returns[numbers] += discount**h * reward_of(h, now, actions, next_states)
             lengths[numbers] += 1
             ended[numbers] = [step[1] for step in after]

@@ -16,7 +16,7 @@ from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, co
 from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
-from rewardfree.planning.planner import Plan, Planner, PlanRequest
+from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
 from rewardfree.posterior import room_for
 from rewardfree.rewards import TabledReward, reward_table
 from rewardfree.streams import stream
@@ -45,14 +45,26 @@ class FinitePlan(Plan):
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
 
-    def act(self, state: npt.ArrayLike, h: int = 0) -> int | Integers:
-        """The action (an index) at a state or states (n,)."""
-        actions: int | Integers = self._at(self.actions, state, h)
+    def act(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> int | Integers:
+        """The action (an index) at a state or states (n,); the state itself is what is observed."""
+        actions: int | Integers = self._at(self.actions, one_given(state, observation), h)
         return actions
 
-    def value(self, state: npt.ArrayLike, h: int = 0) -> float | Floats:
+    def value(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> float | Floats:
         """The planner's V_h at a state or states (n,)."""
-        values: float | Floats = self._at(self.values, state, h)
+        values: float | Floats = self._at(self.values, one_given(state, observation), h)
         return values
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -142,11 +142,23 @@ class Plan(ABC):
     discount: float  # of later rewards, in the values
 
     @abstractmethod
-    def act(self, state: npt.ArrayLike, h: int = 0) -> Chosen:
-        """The action at a state, or the actions at states, at step h from 0."""
+    def act(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> Chosen:
+        """The action at a state, or the actions at states, at step h from 0, or at what is observed."""
 
     @abstractmethod
-    def value(self, state: npt.ArrayLike, h: int = 0) -> Values:
+    def value(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> Values:
         """The planner's own V_h at a state or at states: not the policy's true value."""
 
     @abstractmethod
@@ -199,30 +211,42 @@ class WorldPlan(Plan):
         *,
         observation: npt.ArrayLike | None = None,
     ) -> Chosen:
-        """The action at a state (d,) or the actions at states (n,d): labels, or (a,) and (n,a)."""
+        """The action at a state (d,) or the actions at states (n,d): labels, or (a,) and (n,a).
+
+        Actions have the dtype in which the world takes them.
+        """
         states, single = self._states(state, observation)
-        chosen = self.choose(states, self._step(h))
+        chosen: Actions = self.spaces.action.as_taken(self.choose(states, self._step(h)))
         if not single:
             return chosen
-        return int(chosen[0]) if isinstance(self.spaces.action, Discrete) else chosen[0]
+        return int(chosen[0]) if isinstance(self.spaces.action, Discrete) else np.asarray(chosen[0])
 
-    def value(self, state: npt.ArrayLike, h: int = 0) -> Values:
+    def value(
+        self,
+        state: npt.ArrayLike | None = None,
+        h: int = 0,
+        *,
+        observation: npt.ArrayLike | None = None,
+    ) -> Values:
         """The planner's V_h at a state (d,) or states (n,d), in the reward's own units."""
-        states, single = self._states(state, None)
+        states, single = self._states(state, observation)
         values = self.values_at(states, self._step(h))
         return float(values[0]) if single else values
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,d), and whether it was one."""
-        space = self.spaces.state
-        if (state is None) == (observation is None):
-            raise ValueError("give a state, or observation=, and not both")
-        if observation is not None and self.observation is not None:
-            seen = np.asarray(observation, np.float64)
+        space, how = self.spaces.state, self.observation
+        given = np.asarray(one_given(state, observation))
+        if observation is not None and how is not None:
+            seen = given.astype(np.float64)
             check_finite(seen, "observation")
             single = seen.ndim == 1
-            return self.observation.state(space, seen[None] if single else seen), single
-        given = np.asarray(state if observation is None else observation)
+            return how.state(space, seen[None] if single else seen), single
+        if how is not None and given.shape[-1:] == (len(how.columns),) != (space.size,):
+            raise ValueError(
+                f"a state has {space.size} numbers ({', '.join(space.names)}), and this looks like an "
+                f"observation ({how}): give it as observation=, such as plan.act(observation=o, h=0)"
+            )
         single = given.ndim == (0 if isinstance(space, Discrete) else 1)
         return space.checked(given[None] if single else given, "state"), single
 
@@ -231,3 +255,10 @@ class WorldPlan(Plan):
         if self.horizon is not None and h >= self.horizon:
             raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
         return h
+
+
+def one_given(state: Any, observation: Any) -> Any:
+    """The one of them that was given."""
+    if (state is None) == (observation is None):
+        raise ValueError("give a state, or observation=, and not both")
+    return state if observation is None else observation

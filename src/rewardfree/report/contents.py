@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import counted
 from rewardfree.data import Experience, Transitions
 from rewardfree.evaluation.diagnosis import CELLS, Diagnosis
 from rewardfree.planning import Plan, WorldPlan
@@ -13,7 +14,8 @@ from rewardfree.planning import Plan, WorldPlan
 def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[str]:
     """What was explored and kept; with a diagnosis what was covered, and whether anything was learned."""
     kept = int(data.kept.sum())
-    yield f"{len(data)} steps in {data.episodes} episodes, {kept} kept, {len(data.starts)} first states"
+    steps, episodes = counted(len(data), "step"), counted(data.episodes, "episode")
+    yield f"{steps} in {episodes}, {kept} kept, {counted(len(data.starts), 'first state')}"
     yield f"strategy    {data.strategy!r}, seed {data.seed}, stopped by {data.stopped_by}"
     yield from _named_lines(data.provenance)
     if data.fitted is not None:
@@ -30,8 +32,8 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[
         seen = f"{d.low[i]:.3g} .. {d.high[i]:.3g}"
         span = "-" if np.isnan(d.span[i]) else f"{d.span[i]:.0%}"
         yield f"{name:<12}{seen:>22}{span:>11}{d.error[i]:>16.2%}{d.typical[i]:>10.2%}"
-    total = CELLS ** len(d.names)
-    yield f"cells       {d.cells} of {total} between these ends visited; {d.ends} steps were ends"
+    total, ends = CELLS ** len(d.names), f"{counted(d.ends, 'step')} ended an episode"
+    yield f"cells       {d.cells} of {total} between these ends visited; {ends}"
     yield f"noise       {d.noise:.2g} of the variance of a step"
     yield f"verdict     {d.verdict}"
 

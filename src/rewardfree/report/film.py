@@ -1,5 +1,6 @@
 """A plan at work, frame by frame."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,32 @@ MOST_FRAMES = 300
 NEEDED = "a film needs pygame and pillow: pip install '.[render]' from the checkout"
 
 
-def write_film(path: Path, plan: WorldPlan, env: str, options: dict[str, Any], seed: int) -> int:
-    """Play one episode and write what it looks like as GIF; returns the number of frames."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ValueError(NEEDED) from None
+def open_film(env: str, options: dict[str, Any]) -> Any:
+    """The world of an environment that draws itself; without what drawing needs an error, before it plays."""
     import gymnasium
 
+    if find_spec("PIL") is None:
+        raise ValueError(NEEDED)
     try:
         world: Any = from_gymnasium(env, **{**options, "render_mode": "rgb_array"})
-        state = world.reset(stream(seed, "rollout", 0))
-        frames = [world.env.render()]
-        for h in range(plan.horizon or world.horizon):
-            state, terminated, cut = world.step(plan.act(state, h))
-            frames.append(world.env.render())
-            if terminated or cut:
-                break
+        world.reset(stream(0, "rollout", 0))
+        world.env.render()
     except gymnasium.error.DependencyNotInstalled:
         raise ValueError(NEEDED) from None
+    return world
+
+
+def write_film(path: Path, plan: WorldPlan, world: Any, seed: int) -> int:
+    """Play one episode in what `open_film` returned and write it as GIF; returns the number of frames."""
+    from PIL import Image
+
+    state = world.reset(stream(seed, "rollout", 0))
+    frames = [world.env.render()]
+    for h in range(plan.horizon or world.horizon):
+        state, terminated, cut = world.step(plan.act(state, h))
+        frames.append(world.env.render())
+        if terminated or cut:
+            break
     pause = 1000 // int(world.env.metadata.get("render_fps", 30))
     every = -(-len(frames) // MOST_FRAMES)
     images = [Image.fromarray(frame) for frame in frames[::every]]

@@ -1,5 +1,7 @@
 """The public door of exploration: a world, a model and a strategy give data, and no reward enters."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
@@ -11,13 +13,20 @@ from rewardfree.dynamics.labels import are_labels, counts_visits
 from rewardfree.model import Model, SeparatePosteriors
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
-from rewardfree.strategies.generative import Generative
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.uniform import Uniform
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.worlds import FiniteWorld, LabelledWorld, World, check_world, feature_bounds
+from rewardfree.worlds import (
+    Environment,
+    FiniteWorld,
+    LabelledWorld,
+    World,
+    as_world,
+    check_world,
+    feature_bounds,
+)
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 
@@ -59,7 +68,7 @@ def explore(
 
 @overload
 def explore(
-    world: FiniteWorld | World,
+    world: FiniteWorld | World | Environment,
     model: Model | None = None,
     strategy: Strategy | None = None,
     *,
@@ -79,7 +88,7 @@ def explore(
 
 
 def explore(
-    world: FiniteWorld | World,
+    world: FiniteWorld | World | Environment,
     model: Model | None = None,
     strategy: Strategy | None = None,
     *,
@@ -98,7 +107,9 @@ def explore(
 ) -> Transitions | Experience:
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
-    Without a `model` it is `default_model(world, strategy)`, without a `strategy` `Scout()`.
+    A Gymnasium environment or its id is taken as `from_gymnasium` makes a world of it. Without a `model` it
+    is `default_model(world, strategy)`, without a `strategy` `Scout()`, or `Uniform()` where no mesh can be
+    laid over the states: labels, or more than four variables.
     `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
     kept samples of a pooled model, `steps` all of them, a query being one. A world of real states also takes
     `seconds` and a target `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the
@@ -107,7 +118,8 @@ def explore(
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
     }  # fmt: skip
-    if isinstance(world, World):
+    world = as_world(world)
+    if not isinstance(world, FiniteWorld):
         if device != "cpu" or dtype is not None or posterior is not None:
             raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
         chosen, fitting = _checked(world, model, strategy)
@@ -204,7 +216,7 @@ def default_model(world: FiniteWorld | World, strategy: Strategy | None = None) 
 
 def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tuple[Strategy, Model]:
     """A strategy and a model for real states, with defaults filled in."""
-    strategy = Scout() if strategy is None else strategy
+    strategy = _default_strategy(world) if strategy is None else strategy
     check_kind(strategy, Strategy, "strategy", "a strategy such as Scout()")
     model = strategy.default_model(world) if model is None else model
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
@@ -224,6 +236,17 @@ def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tu
     if strategy.needs_box(model):
         feature_bounds(world.spaces)  # say so before the first step
     return strategy, model
+
+
+def _default_strategy(world: World) -> Strategy:
+    """Scout; at random where no mesh fits its states."""
+    if are_labels(world.spaces):  # which are counted
+        return Scout()
+    try:
+        check_variables(world.spaces)
+    except ValueError:
+        return Uniform()
+    return Scout()
 
 
 def _check_resumed(data: Experience, world: World, model: Model, strategy: Strategy, seed: int) -> None:
@@ -315,14 +338,3 @@ def played(batches: Iterable[RunBatch], total: int, progress: bool | None) -> It
     for _, batch in shown(fractions, total, progress):
         if batch.over:
             yield batch
-
-
-def default_strategy(world: World) -> Strategy:
-    """The best that the world allows: queries, else Scout; at random where no mesh fits its states."""
-    if are_labels(world.spaces):
-        return Scout()
-    try:
-        check_variables(world.spaces)
-    except ValueError:
-        return Uniform()
-    return Generative() if world.generative else Scout()

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rewardfree.arrays import counted
 from rewardfree.budget import Clock, Limits
 from rewardfree.data import COLUMNS, Experience, Row, Samples
 from rewardfree.interruption import terminated_as_interrupted
@@ -18,7 +19,17 @@ from rewardfree.progress import progress as shown
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds import Box, ScaledModel, Scaling, Space, Spaces, World, check_declared
+from rewardfree.worlds import (
+    Box,
+    ScaledModel,
+    Scaling,
+    Space,
+    Spaces,
+    World,
+    check_declared,
+    sampled,
+    stepped,
+)
 
 
 @dataclass
@@ -62,7 +73,8 @@ class WorldFailed(RuntimeError):
     """The world raised an error or returned what is no state; `data` is what was collected before."""
 
     def __init__(self, message: str, data: Experience) -> None:
-        super().__init__(f"{message}; the {len(data)} steps before it are in this error's .data")
+        seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
+        super().__init__(f"{message}; the {seen} in this error's .data")
         self.data = data
 
 
@@ -169,8 +181,8 @@ class WorldRun:
         try:
             # Copies: a simulator may work in place.
             there, tried = np.array(state)[None], np.array(action)[None]
-            outcome, ended = self.world.sample(there, tried, h, stream(self.seed, "query", t))
-            next_state, terminated = self._as_state(np.asarray(outcome)[0]), bool(np.asarray(ended)[0])
+            outcome, ended = sampled(self.world, there, tried, h, stream(self.seed, "query", t))
+            next_state, terminated = self._as_state(outcome[0]), bool(ended[0])
         except Exception as error:
             self._fail(error)
         self._record(Row(-1, h, state, action, next_state, terminated, True))
@@ -337,21 +349,23 @@ class WorldRun:
 
     def _stepped(self, world: World, action: Any) -> tuple[Any, bool, bool]:
         try:
-            next_state, terminated, cut = world.step(action)
-            return self._as_state(next_state), bool(terminated), bool(cut)
+            next_state, terminated, cut = stepped(world, action)
+            return self._as_state(next_state), terminated, cut
         except Exception as error:
             self._fail(error)
 
     def _as_state(self, state: Any) -> Any:
         space = self.spaces.state
-        array = np.asarray(state)
-        if isinstance(space, Box):
-            if array.shape != (space.size,) or not np.isfinite(array.astype(np.float64)).all():
-                raise ValueError(
-                    f"a state must be {space.size} finite numbers ({', '.join(space.names)}), got {array}"
-                )
-            return array.astype(np.float64)
-        return space.checked(array[None], "state")[0]
+        if not isinstance(space, Box):
+            return space.checked(np.asarray(state)[None], "state")[0]
+        try:
+            array = np.array(state, np.float64)
+        except (TypeError, ValueError):  # such as (observation, info)
+            array = np.array(np.nan)
+        if array.shape != (space.size,) or not np.isfinite(array).all():
+            names = ", ".join(space.names)
+            raise ValueError(f"a state must be {space.size} finite numbers ({names}), got {state!r:.200}")
+        return array
 
     def _fail(self, error: Exception) -> NoReturn:
         self.stopped_by = "error"

@@ -6,7 +6,7 @@ from rewardfree.presets import Preset
 from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.grid import Grid
-from rewardfree.worlds.gymnasium import GymnasiumWorld, from_gymnasium
+from rewardfree.worlds.gymnasium import Environment, GymnasiumWorld, as_world, from_gymnasium
 from rewardfree.worlds.hard import (
     as_instance,
     bump_world,
@@ -24,7 +24,7 @@ from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.rkhs import rkhs_world
 from rewardfree.worlds.scaling import ScaledModel, Scaling, change_targets, feature_bounds
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
-from rewardfree.worlds.world import LabelledWorld, Observation, World, check_declared
+from rewardfree.worlds.world import LabelledWorld, Observation, World, check_declared, sampled, stepped
 
 #: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
 #: `bump_world`.
@@ -48,6 +48,7 @@ __all__ = [
     "FACTORIES",
     "Box",
     "Discrete",
+    "Environment",
     "FiniteWorld",
     "Grid",
     "GymnasiumWorld",
@@ -61,6 +62,7 @@ __all__ = [
     "Spaces",
     "World",
     "as_instance",
+    "as_world",
     "bump_world",
     "bumps",
     "change_targets",
@@ -76,6 +78,8 @@ __all__ = [
     "riverswim_world",
     "rkhs_world",
     "rooms_world",
+    "sampled",
     "sharpened_world",
+    "stepped",
     "tide_world",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,26 +16,38 @@ from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space
 from rewardfree.worlds.world import World
 
-#: Wrappers that change nothing of what a step does.
-TRANSPARENT = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker"}
+if TYPE_CHECKING:
+    import gymnasium
+
+#: An environment, or its id.
+Environment: TypeAlias = "str | gymnasium.Env[Any, Any]"
+#: Gymnasium's own wrappers that have a `step` and change nothing of it but the reward, which is never read.
+TRANSPARENT = {
+    "TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "RecordVideo",
+    "HumanRendering", "RenderCollection", "NormalizeReward",
+}  # fmt: skip
 #: An image is not a state that a kernel can learn from.
 MOST_VARIABLES = 64
 
 
 def from_gymnasium(
-    env: Any,
+    env: Environment,
     *,
     horizon: int | None = None,
+    names: Sequence[str] | None = None,
+    angles: Sequence[str] = (),
     bounds: Mapping[str, tuple[float, float]] | None = None,
     pilot: int | None = None,
     **options: Any,
 ) -> GymnasiumWorld | FiniteWorld:
     """The world of an environment, or of an id such as "Pendulum-v1"; its rewards are never read.
 
-    `horizon` is the steps of an episode, by default the environment's time limit. `bounds` replaces those of
-    variables by name; `pilot=500` measures infinite ones by 500 random steps. `options` go to
-    gymnasium.make. A toy-text environment becomes the `FiniteWorld` of its table: its states and actions are
-    labels, s and action, and a state in which an episode ends is never left.
+    `horizon` is the steps of an episode, by default the environment's time limit. `names` are those of the
+    state's variables, instead of s0, s1, ..., and after them of the action's if you like; `angles` says which
+    of the state wrap around. `bounds` replaces those of variables by name; `pilot=500` measures infinite ones
+    by 500 random steps. `options` go to gymnasium.make. A toy-text environment becomes the `FiniteWorld` of
+    its table: its states and actions are labels, s and action, and a state in which an episode ends is never
+    left.
     """
     import gymnasium
 
@@ -53,6 +66,10 @@ def from_gymnasium(
             raise ValueError(f"there is no environment {env!r} to be made: {error}") from None
     elif options:
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
+    if isinstance(made, gymnasium.vector.VectorEnv):
+        raise ValueError(
+            f"this is a vector of {made.num_envs} environments: give one of them, as gymnasium.make makes it"
+        )
     if not isinstance(made, gymnasium.Env):
         raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
     longest = getattr(made.spec, "max_episode_steps", None)
@@ -62,15 +79,34 @@ def from_gymnasium(
             f"this environment cuts episodes after {longest} steps: make one with a larger time limit"
         )
     if limit is None:
-        raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
+        raise ValueError(
+            "this environment has no time limit: give horizon=, the steps of an episode "
+            "(rf.from_gymnasium takes it)"
+        )
     limit = count(limit, "horizon")
     if _is_table(made):
-        if bounds or pilot is not None:
+        if bounds or pilot is not None or names or angles:
             raise ValueError(
-                "bounds= and pilot= are for real variables, and this environment has labels only"
+                "names=, angles=, bounds= and pilot= are for real variables, "
+                "and this environment has labels only"
             )
         return _finite(made.unwrapped, limit)
-    return GymnasiumWorld(made, name, dict(options), limit, dict(bounds or {}), pilot)
+    return GymnasiumWorld(made, name, dict(options), limit, dict(bounds or {}), pilot, names, angles)
+
+
+def as_world(world: Any) -> World | FiniteWorld:
+    """A world as it is, a Gymnasium environment or its id as `from_gymnasium` makes a world of it."""
+    if isinstance(world, (World, FiniteWorld)):
+        return world
+    import gymnasium
+
+    if not isinstance(world, (str, gymnasium.Env, gymnasium.vector.VectorEnv)):
+        raise ValueError(
+            "world must be a FiniteWorld (pass instance.world of an Instance), a World, or a Gymnasium "
+            f"environment or its id, got {world!r:.200}"
+        )
+    environment: Any = world
+    return from_gymnasium(environment)
 
 
 class GymnasiumWorld(World):
@@ -84,15 +120,24 @@ class GymnasiumWorld(World):
         horizon: int,
         bounds: Mapping[str, Any],
         pilot: int | None = None,
+        names: Sequence[str] | None = None,
+        angles: Sequence[str] = (),
     ) -> None:
         self._env, self._name, self._options, self.horizon = env, name, options, horizon
         kind = type(env.unwrapped)
         self._control: ClassicControl | None = (
-            CLASSIC_CONTROL.get((kind.__module__, kind.__name__)) if _is_plain(env) else None
+            CLASSIC_CONTROL.get((kind.__module__, kind.__name__)) if _steps_plainly(env) else None
         )
         control = self._control
         action = _space(env.action_space, control.action if control else "action", "action")
         state = control.state if control else _space(env.observation_space, "s", "observation")
+        self._named: dict[str, Any] = {}
+        if names is not None:
+            state, action = _named(state, action, names, control is not None)
+            self._named["names"] = tuple(names)
+        if angles:
+            state = _with_angles(state, angles, control is not None)
+            self._named["angles"] = tuple(angles)
         variables = (*state.names, *action.names)
         unknown = sorted(set(bounds) - set(variables))
         if unknown:
@@ -102,6 +147,7 @@ class GymnasiumWorld(World):
         self.action: Space = _with_bounds(action, bounds)
         if isinstance(self.action, Box):
             self.action.need_bounds("an action")
+        _ = self.spaces  # whose names must differ
         self.pilot_steps = 0
         if pilot is not None:
             self.state = self._measured(count(pilot, "pilot"))
@@ -121,7 +167,7 @@ class GymnasiumWorld(World):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        table = {"gymnasium": self._name, "options": self._options, "horizon": self.horizon}
+        table = {"gymnasium": self._name, "options": self._options, "horizon": self.horizon, **self._named}
         return table if self.pilot_steps == 0 else {**table, "pilot": self.pilot_steps}
 
     def reset(self, rng: np.random.Generator) -> Any:
@@ -208,10 +254,15 @@ class GymnasiumWorld(World):
         return _with_bounds(self.state, measured)
 
 
-def _is_plain(env: Any) -> bool:
-    """Whether it is wrapped only in wrappers that change nothing of a step."""
+def _steps_plainly(env: Any) -> bool:
+    """Whether it is wrapped only in wrappers that cannot change a step, whatever they do to the reward."""
+    import gymnasium
+
     while env is not env.unwrapped:
-        if type(env).__name__ not in TRANSPARENT:
+        kind = type(env)
+        known = kind.__module__.startswith("gymnasium.wrappers.") and kind.__name__ in TRANSPARENT
+        inherited = kind.step in (gymnasium.Wrapper.step, gymnasium.RewardWrapper.step)
+        if not known and not (inherited and kind.reset is gymnasium.Wrapper.reset):
             return False
         env = env.env
     return True
@@ -220,7 +271,7 @@ def _is_plain(env: Any) -> bool:
 def _is_table(env: Any) -> bool:
     """Whether it is one of Gymnasium's toy-text environments, which carry their transition law."""
     law, module = getattr(env.unwrapped, "P", None), type(env.unwrapped).__module__
-    return _is_plain(env) and module.startswith("gymnasium.envs.toy_text") and isinstance(law, dict)
+    return _steps_plainly(env) and module.startswith("gymnasium.envs.toy_text") and isinstance(law, dict)
 
 
 def _finite(env: Any, horizon: int) -> FiniteWorld:
@@ -274,7 +325,41 @@ def _space(space: Any, name: str, role: str) -> Space:
         )
     low, high = np.where(low < -1e30, -np.inf, low), np.where(high > 1e30, np.inf, high)  # float32's largest
     names = (name,) if size == 1 else tuple(f"{name}{i}" for i in range(size))
-    return Box(names, tuple(map(float, low)), tuple(map(float, high)), (False,) * size)
+    ends = tuple(map(float, low)), tuple(map(float, high))
+    return Box(names, *ends, (False,) * size, str(space.dtype))
+
+
+def _named(state: Space, action: Space, names: Sequence[str], known: bool) -> tuple[Space, Space]:
+    """The state and the action under a user's names: of the state's variables, or of both."""
+    before = (*state.names, *action.names)
+    if known:
+        raise ValueError(f"these variables have names, {', '.join(before)}: leave out names=")
+    if isinstance(names, str) or len(names) not in (state.size, len(before)):
+        raise ValueError(
+            f"names must be a list of {state.size} for {', '.join(state.names)}, "
+            f"or of {len(before)} with {', '.join(action.names)}, got {names!r}"
+        )
+    of_state, of_action = tuple(names[: state.size]), tuple(names[state.size :])
+    return _renamed(state, of_state), _renamed(action, of_action) if of_action else action
+
+
+def _renamed(space: Space, names: tuple[str, ...]) -> Space:
+    return replace(space, names=names) if isinstance(space, Box) else replace(space, name=names[0])
+
+
+def _with_angles(state: Space, angles: Sequence[str], known: bool) -> Space:
+    """The state with these variables as angles, which wrap around."""
+    if known:
+        raise ValueError("it is known which variables of this environment are angles: leave out angles=")
+    unknown = [angles] if isinstance(angles, str) else sorted(set(angles) - set(state.names))
+    if unknown or not isinstance(state, Box):
+        raise ValueError(f"angles must be a list of some of {', '.join(state.names)}, got {angles!r}")
+    turning = tuple(name in angles for name in state.names)
+    low, high = (
+        tuple(bound if turns else end for end, turns in zip(ends, turning, strict=True))
+        for ends, bound in ((state.low, -math.pi), (state.high, math.pi))
+    )
+    return replace(state, low=low, high=high, angles=turning)
 
 
 def _with_bounds(space: Space, bounds: Mapping[str, Any]) -> Space:
@@ -291,4 +376,4 @@ def _with_bounds(space: Space, bounds: Mapping[str, Any]) -> Space:
         name: "angle" if angle else named.get(name, (low, high))
         for name, low, high, angle in zip(space.names, space.low, space.high, space.angles, strict=True)
     }
-    return Box.of(**variables)
+    return replace(Box.of(**variables), dtype=space.dtype)

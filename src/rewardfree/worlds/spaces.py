@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,6 +17,10 @@ from rewardfree.registry import registered
 ANGLE = "angle"
 #: The most points that a grid of actions may have.
 MOST_CANDIDATES = 1024
+#: In which a system may take its actions.
+DTYPES = (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
 #: Names that formulas and tables of data use for something else.
 RESERVED = ("h", "episode", "terminated", "kept", "pi", "e")
 
@@ -33,6 +37,7 @@ class Box:
     low: tuple[float, ...]
     high: tuple[float, ...]
     angles: tuple[bool, ...]
+    dtype: str = field(default="float64", compare=False, repr=False)  # in which a system takes its actions
 
     @classmethod
     def of(cls, **variables: Any) -> Box:
@@ -51,6 +56,8 @@ class Box:
     def __post_init__(self) -> None:
         if not self.names or not len(self.names) == len(self.low) == len(self.high) == len(self.angles):
             raise ValueError(f"a Box must have a low, a high and an angle for each name, got {self!r}")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r:.200}")
         for name, low, high in zip(self.names, self.low, self.high, strict=True):
             check_name(name)
             if not low < high:
@@ -102,6 +109,10 @@ class Box:
     def groups(self) -> tuple[int, ...]:
         """For each feature, the variable that it belongs to."""
         return tuple(i for i, angle in enumerate(self.angles) for _ in range(2 if angle else 1))
+
+    def as_taken(self, values: Any) -> Any:
+        """Actions (n,a) in the dtype of the system that takes them."""
+        return values.astype(self.dtype, copy=False)
 
     def variables(self, values: Any) -> dict[str, Any]:
         """The columns (n,) by name, angles in [-pi, pi)."""
@@ -200,6 +211,10 @@ class Discrete:
         return (0,) * len(self._places[0])
 
     def wrapped(self, values: Any) -> Any:
+        """Labels as they are."""
+        return values
+
+    def as_taken(self, values: Any) -> Any:
         """Labels as they are."""
         return values
 

@@ -56,9 +56,9 @@ class World(ABC):
         """The next state (d,), whether the system ended there, and whether the episode was cut instead."""
         # Copies: a simulator may work in place.
         now, chosen = np.array(self._now)[None], np.array(action)[None]
-        following, terminated = self.sample(now, chosen, self._h, self._rng)
-        self._now, self._h = np.asarray(following)[0], self._h + 1
-        return self._now, bool(np.asarray(terminated)[0]), False
+        following, ended = sampled(self, now, chosen, self._h, self._rng)
+        self._now, self._h = following[0], self._h + 1
+        return self._now, bool(ended[0]), False
 
     @property
     def spaces(self) -> Spaces:
@@ -91,6 +91,10 @@ class Observation:
     columns: tuple[tuple[str, str], ...]
     dtype: str = "float32"
 
+    def __str__(self) -> str:
+        """Its columns, as a reader would name them."""
+        return ", ".join(name if how == "is" else f"{how} {name}" for how, name in self.columns)
+
     def of(self, space: Space, state: Any) -> Any:
         """Observations (n,o) of states (n,d)."""
         assert isinstance(space, Box)
@@ -103,8 +107,7 @@ class Observation:
         assert isinstance(space, Box)
         seen = np.asarray(observation, np.float64)
         if seen.ndim != 2 or seen.shape[1] != len(self.columns):
-            names = ", ".join(name if how == "is" else f"{how} {name}" for how, name in self.columns)
-            raise ValueError(f"observation must have {len(self.columns)} columns ({names}), got {seen.shape}")
+            raise ValueError(f"observation must have {len(self.columns)} columns ({self}), got {seen.shape}")
         at = {column: seen[:, i] for i, column in enumerate(self.columns)}
         states = [
             at["is", name] if ("is", name) in at else np.arctan2(at["sin", name], at["cos", name])
@@ -127,6 +130,32 @@ def check_declared(world: Any) -> None:
     if not simulates and (kind.reset is World.reset or kind.step is World.step):
         raise ValueError(f"{kind.__name__} must give start and sample, or reset and step")
     _ = world.spaces  # whose names must differ
+
+
+def sampled(world: World, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """What `sample` of a world returns, as arrays, if it is next states like `state` and a flag for each."""
+    outcome = world.sample(state, action, h, rng)
+    pair = tuple(map(np.asarray, outcome)) if isinstance(outcome, tuple) and len(outcome) == 2 else ()
+    shapes = tuple(part.shape for part in pair)
+    n = len(state)
+    if not pair or pair[0].ndim != state.ndim or len(pair[0]) != n or shapes[1] != (n,):
+        raise ValueError(
+            f"sample must return next states of shape {state.shape} and which of them end, of shape "
+            f"({n},), got {f'shapes {shapes[0]} and {shapes[1]}' if pair else f'{outcome!r:.200}'}"
+        )
+    return pair[0], pair[1]
+
+
+def stepped(world: World, action: Any) -> tuple[Any, bool, bool]:
+    """What `step` of a world returns, if it is a next state and two flags."""
+    outcome = world.step(action)
+    right = isinstance(outcome, tuple) and len(outcome) == 3
+    if not right or any(np.ndim(flag) or flag not in (False, True) for flag in outcome[1:]):
+        raise ValueError(
+            "step must return the next state, whether the system ended there, and whether the episode was "
+            f"cut otherwise, got {outcome!r:.200}"
+        )
+    return outcome[0], bool(outcome[1]), bool(outcome[2])
 
 
 class LabelledWorld(World):

@@ -1,25 +1,45 @@
 """Commands for a system of one's own: explore it, plan, play."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import rewardfree as rf
+from rewardfree.arrays import counted
+from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_world
 from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.files import kind_of
+from rewardfree.formulas import FUNCTIONS
 from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
 from rewardfree.report.experience import experience_figure, plan_figure
-from rewardfree.report.film import write_film
+from rewardfree.report.film import open_film, write_film
 from rewardfree.report.style import save
-from rewardfree.strategies.explore import default_strategy
+
+#: What a formula may hold, beside the names of a world's variables.
+FORMULA = (
+    "It may hold numbers, pi, e, the step h, `+ - * / % **`, comparisons, and, or, not, a if c else b, "
+    f"{', '.join(FUNCTIONS)}."
+)
+Action = Annotated[
+    str | None,
+    typer.Option(
+        help="Action columns of a CSV file, with commas between; without next_ columns lines follow on."
+    ),
+]
 
 
 def explore(
-    env: Annotated[str, typer.Argument(help="A Gymnasium environment, such as Pendulum-v1.")],
+    env: Annotated[
+        str,
+        typer.Argument(
+            help="A Gymnasium environment, such as Pendulum-v1, or module:Class, a world of your own."
+        ),
+    ],
     transitions: Annotated[
         int | None, typer.Option(help="Transitions to keep; 1000 if no other limit.")
     ] = None,
@@ -31,7 +51,9 @@ def explore(
     ] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(typed_names('strategy'))}; by default the best that works."),
+        typer.Option(
+            help=f"{', '.join(typed_names('strategy'))}; by default scout, or uniform where it cannot be."
+        ),
     ] = None,
     beta: Annotated[float, typer.Option(help="For online and qiu.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
@@ -40,29 +62,26 @@ def explore(
     ] = None,
     resume: Annotated[Path | None, typer.Option(help="Data to go on from; limits are then totals.")] = None,
     out: Annotated[Path, typer.Option(help="Where the data go.")] = Path("data.npz"),
+    allow_imports: AllowImports = False,
 ) -> None:
     """Explore an environment without any reward, and keep the transitions.
 
     Ctrl-C keeps what there is, and says how to go on.
 
     Examples: `rewardfree explore Pendulum-v1 --transitions 1000 --out pendulum.npz`,
-    `rewardfree explore Acrobot-v1 --strategy scout --seconds 60`
+    `rewardfree explore Acrobot-v1 --strategy generative --seconds 60`,
+    `rewardfree explore my_world:Cart --allow-imports`
     """
     _check_folder(out)
-    world = rf.from_gymnasium(env, horizon=horizon)
-    if not isinstance(world, rf.World):
-        raise ValueError(
-            f"{env} has finitely many states and a table: use it from Python, rf.from_gymnasium({env!r})"
-        )
-    chosen = default_strategy(world) if strategy is None else named("strategy", strategy, beta=beta)
+    world = typed_world(env, allow_imports, horizon=horizon)
+    chosen = None if strategy is None else named("strategy", strategy, beta=beta)
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     started = time.perf_counter()
     try:
         data = rf.explore(
             world,
-            rf.default_model(world, chosen),
-            chosen,
+            strategy=chosen,
             transitions=transitions,
             steps=steps,
             episodes=episodes,
@@ -72,13 +91,13 @@ def explore(
             resume=None if resume is None else _experience(resume),
         )
     except rf.WorldFailed as failure:
-        failure.data.save(out)
-        steps_kept = f"{failure.__cause__!r} after {len(failure.data)} steps; they are in {out}"
-        typer.echo(f"rewardfree: {steps_kept}", err=True)
+        placed(failure.data, env).save(out)
+        before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
+        typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
         raise typer.Exit(1) from None
-    data.save(out)
-    took = time.perf_counter() - started
-    typer.echo(f"{len(data)} steps in {took:.1f} s by {chosen!r}, stopped by {data.stopped_by}: {out}")
+    placed(data, env).save(out)
+    steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
+    typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
     if data.stopped_by == "interrupted":
         typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
         raise typer.Exit(130)
@@ -89,7 +108,8 @@ def explore(
 def plan(
     data: Annotated[Path, typer.Argument(help="What `explore` wrote, or a CSV file of your own.")],
     reward: Annotated[
-        str, typer.Option(help="A formula over the world's variables; next_x for the next state's.")
+        str,
+        typer.Option(help=f"A formula over the world's variables; next_x for the next state's. {FORMULA}"),
     ],
     horizon: Annotated[
         float | None, typer.Option(help="Steps of an episode, by default the world's; inf: no end.")
@@ -102,14 +122,26 @@ def plan(
     ] = None,
     planner: Annotated[str, typer.Option(help=f"{', '.join(typed_names('planner'))}.")] = "default",
     beta: Annotated[float, typer.Option(help="For optimistic and pessimistic.")] = 0.1,
+    env: Annotated[
+        str | None,
+        typer.Option(help="The world that the data are of, for a CSV file: an environment or module:Class."),
+    ] = None,
+    action: Action = None,
     out: Annotated[Path, typer.Option(help="Where the plan goes.")] = Path("plan.npz"),
+    allow_imports: AllowImports = False,
 ) -> None:
     """Plan for a reward that the data never saw.
 
-    Example: `rewardfree plan pendulum.npz --reward "-(theta**2 + 0.1*omega**2)" --horizon 200 --out plan.npz`
+    Examples: `rewardfree plan pendulum.npz --reward "-(theta**2 + 0.1*omega**2)" --horizon 200`,
+    `rewardfree plan log.csv --action push --reward "-abs(x)"`
     """
     _check_folder(out)
-    source = _experience(data)
+    world = None if env is None else typed_world(env, allow_imports)
+    source = _experience(data, action, world)
+    if world is not None and env is not None:
+        source = placed(source, env)
+        if horizon is None and discount is None:
+            horizon = world.horizon
     chosen = named("planner", planner, beta=beta, clip="range")  # few rewards of real systems lie in [0,1]
     started = time.perf_counter()
     made = rf.plan(source, reward, chosen, horizon=horizon, discount=discount, terminated=terminated)
@@ -120,12 +152,14 @@ def plan(
 def evaluate(
     plan: Annotated[Path, typer.Argument(help="What `plan` wrote.")],
     episodes: Annotated[int, typer.Option(help="How many to play.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of their first states.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of their first states.")] = 0,
     reward: Annotated[str | None, typer.Option(help="A formula to count; by default the plan's own.")] = None,
     env: Annotated[
-        str | None, typer.Option(help="An environment; by default the one that was explored.")
+        str | None,
+        typer.Option(help="An environment or module:Class; by default the world that was explored."),
     ] = None,
     gif: Annotated[Path | None, typer.Option(help="A film of one episode (pygame and pillow).")] = None,
+    allow_imports: AllowImports = False,
 ) -> None:
     """Play a plan in its environment and count its reward.
 
@@ -133,35 +167,43 @@ def evaluate(
     """
     if gif is not None:
         _check_folder(gif)
+    if kind_of(plan) in ("Experience", "Transitions"):
+        raise ValueError(f"{plan} holds data: make a plan of them with `rewardfree plan`")
     played = rf.load_plan(plan)
     if not isinstance(played, WorldPlan):
         raise ValueError(f"{plan} is a plan for a finite world: play it from Python, rf.rollouts(...)")
-    origin = played.provenance
-    name = env or origin.get("gymnasium")
+    name, options = place_of(played.provenance, env)
     if name is None:
-        raise ValueError(f"{plan} does not say which environment it is for: give --env ID")
-    options = {} if env else dict(origin.get("options") or {})
-    options["horizon"] = origin.get("horizon")
+        raise ValueError(
+            f"{plan} does not say which world it is for: give --env ID, or --env module:Class --allow-imports"
+        )
     text = reward or played.reward_text
     if text is None:
         raise ValueError(f"the reward of {plan} was a Python function: give --reward FORMULA to count")
+    if gif is not None and is_own(name):
+        raise ValueError(f"--gif films an environment of Gymnasium, and {name} is a world of your own")
     discount = played.discount if played.horizon is None else 1.0
-    world: Any = rf.from_gymnasium(name, **options)
+    world = typed_world(name, allow_imports, **options)
+    film = None if gif is None else open_film(name, options)
     score = rf.rollouts(world, played, text, episodes, seed, discount=discount)
-    low, high = score.interval()
+    between = ""
+    if episodes > 1:
+        low, high = score.interval()
+        between = f" (95% interval {low:.4g} .. {high:.4g})"
     typer.echo(
-        f"mean return {score.mean:.4g} over {episodes} episodes (95% interval {low:.4g} .. {high:.4g})\n"
+        f"mean return {score.mean:.4g} over {counted(episodes, 'episode')}{between}\n"
         f"from {score.returns.min():.4g} to {score.returns.max():.4g}, {score.lengths.mean():.4g} steps each"
     )
     if played.expected is not None and reward is None:
         typer.echo(f"inside its model the plan expected {played.expected:.4g}")
     if gif is not None:
-        typer.echo(f"{write_film(gif, played, name, options, seed)} frames: {gif}")
+        typer.echo(f"{counted(write_film(gif, played, film, seed), 'frame')}: {gif}")
 
 
 def info(
     file: Annotated[Path, typer.Argument(help="Data or a plan.")],
     out: Annotated[Path | None, typer.Option(help="A picture, as .png, .pdf or .svg.")] = None,
+    action: Action = None,
 ) -> None:
     """Say what a file holds, what was covered, and whether exploration learned anything.
 
@@ -169,7 +211,7 @@ def info(
     """
     figure = None
     if file.suffix == ".csv" or kind_of(file) == "Experience":
-        data = _experience(file)
+        data = _experience(file, action)
         diagnosis = diagnose(data) if data.is_box else None
         lines = experience_lines(data, diagnosis)
         if out is not None and diagnosis is not None:
@@ -188,13 +230,31 @@ def info(
         typer.echo(f"picture     {out}")
 
 
-def _experience(source: Path) -> rf.Experience:
-    data = rf.Experience.from_csv(source) if source.suffix == ".csv" else rf.load(source)
+def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:
+    """The data in a file; a CSV file is read with the variables of a world, if one is given."""
+    if action is not None and (world is not None or source.suffix != ".csv"):
+        raise ValueError("--action is for a CSV file without --env: what else there is says it itself")
+    data: Any
+    if source.suffix == ".csv":
+        names = None if action is None else [name.strip() for name in action.split(",")]
+        spaces = (None, names) if world is None else (world.state, world.action)
+        data = rf.Experience.from_csv(source, state=spaces[0], action=spaces[1])
+    elif kind_of(source).endswith("Plan"):
+        raise ValueError(f"{source} holds a plan: play it with `rewardfree evaluate`")
+    else:
+        data = rf.load(source)
     if not isinstance(data, rf.Experience):
         raise ValueError(
             f"{source} holds data of a finite world: use it from Python, rf.load({str(source)!r})"
         )
-    return data
+    if world is None:
+        return data
+    if data.spaces != world.spaces:
+        raise ValueError(
+            f"{source} speaks of {', '.join(data.spaces.names)}, and the world of "
+            f"{', '.join(world.spaces.names)}, or within other bounds: give the one that was explored"
+        )
+    return replace(data, observation=world.observation, provenance=dict(world.provenance))
 
 
 def _check_folder(path: Path) -> None:

@@ -21,6 +21,9 @@ JUDGE_FACTOR = 2
 #: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
 #: where one variable is known exactly, the likelihood has minima that fit nothing else.
 DOUBTFUL = 0.1
+#: Another start must leave less than this share of what the usual one leaves: under noise all leave much, and
+#: small differences say nothing.
+CLEARLY = 0.5
 
 
 @registered("fitted kernel")
@@ -83,10 +86,16 @@ class AutoKernel:
             tried = [likelihood.fit(middle_first[0], theta, *judged)]
             tried += fits((nu, theta) for nu in middle_first[1:])
             # Functions of next states, the targets without a linear part, are noisy: there this is no sign.
-            if linear and min(fit.leave_one_out for fit in tried) > DOUBTFUL:
-                tried += fits((nu, usual) for nu in middle_first[1:])
-                tried += fits(itertools.product(middle_first, others))
-        return min(tried, key=lambda fit: fit.leave_one_out)
+            best = min(tried, key=_left_out)
+            if linear and best.leave_one_out > DOUBTFUL:
+                more = [*((nu, usual) for nu in middle_first[1:]), *itertools.product(middle_first, others)]
+                other = min(fits(more), key=_left_out)
+                best = other if other.leave_one_out < CLEARLY * best.leave_one_out else best
+        return best
+
+
+def _left_out(fit: Fit) -> float:
+    return fit.leave_one_out
 
 
 def evenly(n: int, most: int) -> Integers:
