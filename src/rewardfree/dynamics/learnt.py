@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Samples
-from rewardfree.kernels.fitting import leave_one_out
+from rewardfree.kernels.fitting import leave_one_out, leave_parts_out
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
@@ -122,9 +123,16 @@ class Dynamics:
         """Whether the next state is random beyond what the regression could still learn."""
         return self.noise > NOISE
 
-    def held_out(self) -> Any:
-        """Root mean square error of each variable at transitions left out, over that of a constant change."""
-        return np.sqrt((self.residuals**2).mean(axis=0)) / self.unit
+    def held_out(self, parts: Sequence[Any]) -> Any:
+        """Root mean square error of each variable over that of a constant change, (d,).
+
+        Each part of the transitions, an array of rows, is predicted from all other parts.
+        """
+        matrix = self.model.fixed.between(self.points, self.points)
+        matrix[np.diag_indices(len(matrix))] += self.model.ridge
+        with one_blas_thread():
+            missed = leave_parts_out(matrix, self.targets, parts)
+        return np.sqrt((missed**2).mean(axis=0))
 
 
 def _box(spaces: Spaces) -> Box:

@@ -9,40 +9,56 @@ from rewardfree.data import Experience
 from rewardfree.dynamics import Dynamics
 from rewardfree.worlds.spaces import Box
 
-#: Held-out errors, as a share of a constant predictor's, below which dynamics are called known or in part.
-KNOWN, PARTLY = 0.1, 0.7
-#: Coverage counts cells; the range of each variable has this many.
+#: Held-out errors, as a share of a constant change's, up to which dynamics are predicted well, or partly.
+WELL, PARTLY = 0.3, 0.7
+#: A variable with bounds must have been seen over this share of them.
+SEEN = 0.9
+#: Of fewer transitions nothing can be told.
+FEW = 50
+#: With fewer episodes this many parts in the order of the steps are left out in turn, instead of episodes.
+PARTS = 5
+#: Coverage counts cells of a tenth of what was seen in each variable.
 CELLS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """How well the state change is predicted at transitions left out, and what was covered."""
+    """How well the state change is predicted in parts of the data left out, and what was covered."""
 
     names: tuple[str, ...]
-    error: Any  # (d,) root mean square error over that of a constant change, each transition left out
-    typical: Any  # (d,) the same for the median instead of the mean square: what most states see
+    error: Any  # (d,) root mean square error over that of a constant change, each part left out in turn
+    typical: Any  # (d,) the median error over a constant change's, each transition left out
     low: Any  # (d,) of the states seen
     high: Any  # (d,)
     span: Any  # (d,) share of the declared bounds; NaN where these are infinite
     cells: int  # of CELLS^d cells between low and high, how many were visited
     noise: float  # share of the state change's variance that the fit takes for noise
     ends: int  # transitions that ended an episode
+    transitions: int
 
     @property
     def verdict(self) -> str:
-        """In plain words, by the typical error of the variable that is known least."""
-        worst = int(np.argmax(self.typical))
-        share, name = float(self.typical[worst]), self.names[worst]
-        if share <= KNOWN:
-            return f"learned: the next state is known, {name} least, to {share:.2%} of a constant's error"
-        if share <= PARTLY:
-            return f"learned in part: {name} is known to {share:.0%} of a constant's error; explore more"
-        return f"learned nothing of {name}: a constant change is as good ({share:.0%}); explore elsewhere"
+        """Well, partly, not yet or cannot tell, and why; by what is known least. It says nothing of plans."""
+        if self.transitions < FEW:
+            return f"cannot tell: {self.transitions} transitions are too few; explore at least {FEW}"
+        worst = int(np.argmax(self.error))
+        share, name = float(self.error[worst]), self.names[worst]
+        left_out = f"{share:.0%} of a constant change's error in parts of the data left out"
+        if share > PARTLY:
+            return f"not yet: {name} has {left_out}; explore more, or its changes are random"
+        if share > WELL:
+            return f"partly: {name} has {left_out}; explore more"
+        if np.isnan(self.span).all():
+            return f"partly: {name} has {left_out}; no variable has bounds, so what was not seen is unknown"
+        least = int(np.nanargmin(self.span))
+        seen = f"{self.names[least]} was seen over {self.span[least]:.0%} of its bounds"
+        if self.span[least] < SEEN:
+            return f"partly: what was seen is predicted, but {seen}; explore more if the rest can be reached"
+        return f"well: {name}, which is known least, has {left_out}, and {seen}"
 
 
 def diagnose(data: Experience) -> Diagnosis:
-    """What these data say about the dynamics; each transition is predicted from all others."""
+    """What these data say about the dynamics: what they predict where they were left out, and their range."""
     space = data.spaces.state
     if not isinstance(space, Box):
         raise ValueError("labels have no state change to predict: data of real states are wanted")
@@ -62,7 +78,7 @@ def diagnose(data: Experience) -> Diagnosis:
     bounds = np.array(space.high) - np.array(space.low)
     return Diagnosis(
         names=space.names,
-        error=dynamics.held_out(),
+        error=dynamics.held_out(_parts(data.episode[rows])),
         typical=np.where(usual > 0.0, missed / np.where(usual > 0.0, usual, 1.0), 0.0),
         low=low,
         high=high,
@@ -70,4 +86,13 @@ def diagnose(data: Experience) -> Diagnosis:
         cells=len(np.unique(places, axis=0)),
         noise=dynamics.noise,
         ends=int(data.terminated.sum()),
+        transitions=len(rows),
     )
+
+
+def _parts(episode: Any) -> list[Any]:
+    """The rows (n,) of each episode, or of fifths where there are few; queries belong to no episode."""
+    numbers = np.unique(episode)
+    if len(numbers) < PARTS or numbers[0] < 0:
+        return np.array_split(np.arange(len(episode)), min(PARTS, len(episode)))
+    return [np.flatnonzero(episode == number) for number in numbers]

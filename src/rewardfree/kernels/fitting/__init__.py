@@ -2,6 +2,6 @@
 
 from rewardfree.kernels.fitting.autokernel import AutoKernel
 from rewardfree.kernels.fitting.finite import first_guess, fit_next_states
-from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out
+from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out, leave_parts_out
 
-__all__ = ["AutoKernel", "Fit", "first_guess", "fit_next_states", "leave_one_out"]
+__all__ = ["AutoKernel", "Fit", "first_guess", "fit_next_states", "leave_one_out", "leave_parts_out"]

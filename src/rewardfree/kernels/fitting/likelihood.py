@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lapack
 
-from rewardfree.arrays import Floats
+from rewardfree.arrays import Floats, Integers
 from rewardfree.kernels.algebra import Kernel
 from rewardfree.kernels.linear import Linear
 from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form, slope
@@ -123,6 +123,15 @@ def leave_one_out(matrix: Floats, targets: Floats) -> Floats:
     """y_i minus its prediction from all other points, (n,c), for K with the ridge: [K^-1 y]_i / [K^-1]_ii."""
     inverse = _inverse(cholesky(matrix, lower=True, check_finite=False))
     return np.asarray((inverse @ targets) / np.diagonal(inverse)[:, None])
+
+
+def leave_parts_out(matrix: Floats, targets: Floats, parts: Sequence[Integers]) -> Floats:
+    """y of a part minus its prediction from all other parts, (n,c): [K^-1]_PP^-1 [K^-1 y]_P for rows P."""
+    inverse = _inverse(cholesky(matrix, lower=True, check_finite=False))
+    missed = inverse @ targets
+    for rows in parts:
+        missed[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], missed[rows])
+    return np.asarray(missed)
 
 
 def _inverse(factor: Floats) -> Floats:
