@@ -42,6 +42,22 @@ def test_a_planner_of_ones_own_plans():
     )
 
 
+def test_curves_ask_a_planner_whose_plan_is_its_own():
+    asked = []
+
+    class Noting(rf.Mean):
+        def plan_runs(self, requests):
+            asked.append(len(requests))
+            return rf.Mean.plan_runs(self, requests)
+
+    options = {"samples_per_step": [2, 4], "seeds": [0, 1]}
+    planners = {"noting": Noting(), "mean": rf.Mean()}
+    curves = rf.experiments.learning_curves(FINITE, MODEL, rf.Uniform(), REWARD, planners, **options)
+    assert asked and rf.Mean().by_values == rf.Mean() and Noting().by_values is None
+    assert OneAction(1).by_values is rf.DynamicsPlanner().by_values is None
+    np.testing.assert_allclose(curves["noting"].start, curves["mean"].start, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("made", [[], [None], None, "plan"])
 def test_what_a_planner_of_ones_own_returns_is_checked(made):
     class Careless(Planner):

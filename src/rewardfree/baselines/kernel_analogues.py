@@ -28,7 +28,7 @@ class KernelErrorBound(ValueStrategy):
         growth, prior = self._growth(horizon), float(self._bonus(prior_sigma()))
         unknown = [0.0]  # by the steps to go: the bound where sigma is the prior's
         for to_go in range(1, horizon + 1):
-            unknown.append(min(self._most(to_go, horizon), prior + growth * unknown[-1]))
+            unknown.append(min(self._most(to_go, horizon), bellman_q(prior, unknown[-1], growth)))
         return Backup(
             lambda reward, mean, sigma, to_go: bellman_q(self._bonus(sigma), mean, growth),
             limits=lambda to_go: (0.0, self._most(to_go, horizon)),

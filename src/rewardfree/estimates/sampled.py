@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Row, Samples
-from rewardfree.estimates.backups import Backup
+from rewardfree.estimates.backups import Backup, bellman_q
 from rewardfree.estimates.estimate import Estimate
 from rewardfree.model import MODEL_POSTERIORS, ModelPosteriors, midrange
 from rewardfree.posterior import BasisPosterior
@@ -196,7 +196,7 @@ class SampledRecursion:
             value = self._q(h + 1, mean, sigma, pairs, seen.sigma.shape).max(axis=0)
             targets = np.where(seen.terminated, 0.0, value)
         if self.gained is not None and len(targets):
-            targets = self.gained(h) + self.discount * targets
+            targets = bellman_q(self.gained(h), targets, self.discount)
         around = 0.0 if self.backup.around is None else self.backup.around(to_go)
         return estimate.mean(h, targets, around)
 

@@ -54,7 +54,7 @@ def learning_curves(
 
     The gaps are those of `explore`, `first`, `plan` and `gap` one after the other; but a run is planned on
     the posterior that it explored with. A lattice holds every earlier one, so nothing is factorised twice; a
-    planner that is no `ValuePlanner` plans for every run and checkpoint anew. A run that its strategy stops
+    planner that does not plan by Alg 1 plans for every run and checkpoint anew. A run that its strategy stops
     before a checkpoint has the gap there that it stopped with.
     """
     check_parts(world, model, strategy)
@@ -78,9 +78,9 @@ def learning_curves(
     if not seeds:
         raise ValueError("seeds must name at least one run, got none")
     tables = {
-        name: reward_tables([reward], world.grid, world.horizon, planner)
+        name: reward_tables([reward], world.grid, world.horizon, planner.by_values)
         for name, planner in planners.items()
-        if isinstance(planner, ValuePlanner)
+        if planner.by_values is not None
     }
     optimal = optimal_value(world, reward)[0]
     parts = in_batches(seeds, batch, world, model, strategy, at[-1], device)
@@ -94,12 +94,13 @@ def learning_curves(
             law = runs.estimate.exact(world.P)
             estimates = estimates_at(runs, checkpoints, at)
             for name, planner in planners.items():
-                if not isinstance(planner, ValuePlanner):
+                by_values = planner.by_values
+                if by_values is None:
                     budgets = [Budget(budget.unit, n) for n in checkpoints]
                     values[name].append(_planned_anew(world, runs, reward, planner, budgets))
                     continue
                 first = [
-                    _first_values(estimate, law, tables[name], planner, n, runs.seeds)
+                    _first_values(estimate, law, tables[name], by_values, n, runs.seeds)
                     for estimate, n in estimates
                 ]
                 values[name].append(np.concatenate(first, axis=1))

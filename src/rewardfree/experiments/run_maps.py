@@ -13,7 +13,7 @@ from rewardfree.experiments.curves import estimates_at, plans_at
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import read_arrays, write_arrays
-from rewardfree.planning import Mean, ValuePlanner, reward_tables
+from rewardfree.planning import Mean, reward_tables
 from rewardfree.strategies import RunBatch, rounds_for
 from rewardfree.threads import one_blas_thread
 
@@ -69,7 +69,7 @@ def maps_of(unit: SweepUnit, cache: InstanceCache) -> dict[str, Any]:
     planners = {name: unit.built("planner", table, cache) for name, table in unit.planners}
     shown = [planners[name] for name in ("optimistic", *planners) if name in planners]
     # A planner of one's own need not plan by values: its runs are shown with the mean.
-    planner = next((one for one in shown if isinstance(one, ValuePlanner)), Mean(clip="range"))
+    planner = next((one.by_values for one in shown if one.by_values is not None), Mean(clip="range"))
     rounds = [rounds_for(Budget(unit.budget, n), world, strategy) for n in unit.checkpoints]
     steps = sorted({0, H // 2, H - 1})
     with one_blas_thread():

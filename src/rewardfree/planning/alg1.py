@@ -1,5 +1,7 @@
 """Alg 1: plan with the estimate and a bonus, on finite worlds and on real states alike."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +36,13 @@ class ValuePlanner(Planner):
         check_ties(self.ties)
         if self.clip not in ("paper", "range"):
             raise ValueError(f'clip must be "paper" or "range", got {self.clip!r}')
+
+    @property
+    def by_values(self) -> ValuePlanner | None:
+        changed = (
+            type(self).plan is not ValuePlanner.plan or type(self).plan_runs is not ValuePlanner.plan_runs
+        )
+        return None if changed else self
 
     @property
     @abstractmethod

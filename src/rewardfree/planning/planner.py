@@ -1,11 +1,13 @@
 """What a planner and a plan are, on finite worlds and on real states."""
 
+from __future__ import annotations
+
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,9 @@ from rewardfree.data import Experience, RunData
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
+
+if TYPE_CHECKING:
+    from rewardfree.planning.alg1 import ValuePlanner
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +130,11 @@ class Planner(ABC):
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:
         """One `Plan` for each reward; what needs no reward is computed once."""
+
+    @property
+    def by_values(self) -> ValuePlanner | None:
+        """This planner, if it is Alg 1 as it stands: then curves plan many runs and checkpoints at once."""
+        return None
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
         """`plan` for the same rewards on several runs of one finite world: those alike may go together."""

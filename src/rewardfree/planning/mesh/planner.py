@@ -22,6 +22,7 @@ from rewardfree.dynamics import (
     met_box,
     trusted_box,
 )
+from rewardfree.estimates.backups import bellman_q
 from rewardfree.model import Model
 from rewardfree.planning.mesh.plan import MeshPlan
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
@@ -95,12 +96,12 @@ def _interpolated_step(plans: list[MeshPlan], owner: Any, now: Any, h: int) -> t
     states, actions = on_mesh.spaces.every_pair(now, on_mesh.actions)
     gained = plans[0].reward(h, states, actions, every).reshape(a, n)
     ended = on_mesh.is_end(every).reshape(a, n)
-    q, corners = gained.copy(), on_mesh.mesh.corners(every)
+    q, corners = np.empty_like(gained), on_mesh.mesh.corners(every)
     for i, plan in enumerate(plans):
         mine = slice(*np.searchsorted(owner, (i, i + 1)))
         nodes, weights = (part.reshape(a, n, -1)[:, mine].reshape(-1, part.shape[1]) for part in corners)
         later = plan.later(nodes, weights, h).reshape(a, -1)
-        q[:, mine] += plan.discount * np.where(ended[:, mine], 0.0, later)
+        q[:, mine] = bellman_q(gained[:, mine], np.where(ended[:, mine], 0.0, later), plan.discount)
     best = q.argmax(axis=0), np.arange(n)
     return every.reshape(a, n, d)[best], gained[best], ended[best]
 
