@@ -21,9 +21,9 @@ JUDGE_FACTOR = 2
 #: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
 #: where one variable is known exactly, the likelihood has minima that fit nothing else.
 DOUBTFUL = 0.1
-#: Another start must leave less than this share of what the usual one leaves: under noise all leave much, and
-#: small differences say nothing.
-CLEARLY = 0.5
+#: Another start must leave less than this share of what the usual one leaves: of two that leave about the same,
+#: which is all that noise allows, the usual one stays.
+CLEARLY = 0.95
 
 
 @registered("fitted kernel")
