@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces as gym_spaces
 
 import rewardfree as rf
+from reference_runs import newest
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 
@@ -46,11 +47,9 @@ def test_a_door_says_what_it_takes():
             door(vector)
     vector.close()
     with pytest.raises(ValueError, match=r"no time limit: give horizon=, .*rf\.from_gymnasium takes it"):
-        rf.explore("CliffWalking-v1", transitions=5)
-    for wrong in (3, Heading, rf.hard_suite()[0]):
-        with pytest.raises(
-            ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Inst.*id"
-        ):
+        rf.explore(newest("CliffWalking"), transitions=5)
+    for wrong in (3, Heading, None):
+        with pytest.raises(ValueError, match="world must be a FiniteWorld, a World, or a Gymnasium env"):
             rf.explore(wrong, transitions=5)
 
 
