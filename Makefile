@@ -7,12 +7,13 @@ QUICK ?=
 # The Python that has torch (and a GPU): `make test-gpu TORCH_PYTHON=python3` on a machine with its own.
 TORCH_PYTHON ?= $(VENV)/python
 
-.PHONY: help install demo reproduce test test-browser test-gpu lint bench lock clean
+.PHONY: help install demo reproduce test test-lowest test-browser test-gpu lint bench lock clean
 
 help:
 	@echo "make reproduce the paper's Figure 1: results, table and figures (QUICK=1: seconds, for a look)"
 	@echo "make demo      where to look first, and one exploration that serves three rewards"
 	@echo "make test      the test suite"
+	@echo "make test-lowest  the test suite with every dependency in the lowest version that is allowed"
 	@echo "make test-browser  the page of a sweep in a real Chromium (installed with apt, as root, if it is not there)"
 	@echo "make lint      ruff and mypy --strict"
 	@echo "make bench     the speed table against scikit-learn (QUICK=1: small sizes)"
@@ -30,6 +31,11 @@ reproduce: install
 
 test: install
 	@$(VENV)/python -m pytest -n $(JOBS) -m "not torch and not browser"
+
+# Not for every change: what an old version needs in turn comes in its newest one, which may break it at any time.
+test-lowest: install
+	@$(PYTHON) tools/install.py --lowest
+	@.venv-lowest/bin/python -m pytest -n $(JOBS) -m "not torch and not browser"
 
 # Without Chromium it says that nothing was run, and goes on.
 test-browser: install
@@ -54,4 +60,4 @@ lock:
 		--extra dev --upgrade pyproject.toml --output-file requirements/dev.txt
 
 clean:
-	rm -rf .venv .venv.lock out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv.lock .venv-lowest .venv-lowest.lock out .pytest_cache .mypy_cache .ruff_cache .hypothesis

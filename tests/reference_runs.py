@@ -8,11 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 import reference
 import rewardfree as rf
 from rewardfree.streams import stream
+
+
+def newest(name):
+    """The id of Gymnasium's newest environment of that name: toy texts got new versions since 1.0."""
+    specs = [spec for spec in gymnasium.registry.values() if spec.name == name and spec.namespace is None]
+    return max(specs, key=lambda spec: spec.version).id
+
 
 COLUMNS = ("episode", "h", "state", "action", "next_state", "kept")
 

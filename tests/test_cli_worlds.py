@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
+from reference_runs import newest
 from rewardfree.cli.app import app
 from rewardfree.cli.session import as_typed
 from rewardfree.data.run_data import COLUMNS
@@ -252,7 +253,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_anything_is_played(cli, mo
             ("explore", "Pendulum-v1", "--strategy", "generative", "--episodes", 3),
             "use --steps or --transitions",
         ),
-        (("explore", "CliffWalking-v1"), "give --horizon, the steps of an episode"),
+        (("explore", newest("CliffWalking")), "give --horizon, the steps of an episode"),
         (("plan", "data.npz", "--reward", "theta^2"), "a power is written x**2"),
         (("plan", "plan.npz", "--reward", "1"), "holds a plan: play it with `rewardfree evaluate`"),
         (("evaluate", "data.npz"), "holds data: make a plan of them with `rewardfree plan`"),
@@ -276,6 +277,7 @@ def test_python_becomes_what_is_typed():
         ('use rf.Generative(candidates="sobol")', 'use rf.Generative(candidates="sobol")'),
         ("give a limit (rf.explore takes it)", "give a limit"),
         ("x == 3 and steps == 2", "x == 3 and steps == 2"),
+        ('use strategy="scout", with device="cpu"', 'use --strategy scout, with device="cpu"'),
     ]:
         assert as_typed(python, options) == typed
 

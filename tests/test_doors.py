@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces as gym_spaces
 
 import rewardfree as rf
+from reference_runs import newest
 
 MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 
@@ -46,11 +47,9 @@ def test_a_door_says_what_it_takes():
             door(vector)
     vector.close()
     with pytest.raises(ValueError, match=r"no time limit: give horizon=, .*rf\.from_gymnasium takes it"):
-        rf.explore("CliffWalking-v1", transitions=5)
-    for wrong in (3, Heading, rf.hard_suite()[0]):
-        with pytest.raises(
-            ValueError, match=r"world must be a FiniteWorld \(pass instance.world of an Inst.*id"
-        ):
+        rf.explore(newest("CliffWalking"), transitions=5)
+    for wrong in (3, Heading, None):
+        with pytest.raises(ValueError, match="world must be a FiniteWorld, a World, or a Gymnasium env"):
             rf.explore(wrong, transitions=5)
 
 
@@ -263,7 +262,8 @@ def test_every_plan_acts_by_the_same_signature():
     data = rf.explore("Pendulum-v1", strategy=rf.Uniform(), transitions=40)
     plans = [lake, *(rf.plan(data, "-theta**2", p, horizon=3) for p in (None, rf.Mean(clip="range")))]
     for method in ("act", "value"):
-        assert len({str(inspect.signature(getattr(plan, method), eval_str=True)) for plan in plans}) == 1
+        signatures = [inspect.signature(getattr(plan, method), eval_str=True) for plan in plans]
+        assert len({str(list(signature.parameters.values())) for signature in signatures}) == 1
     assert lake.act(observation=3) == lake.act(3) and lake.value(observation=3, h=1) == lake.value(3, 1)
     with pytest.raises(ValueError, match="give a state, or observation=, and not both"):
         lake.act()

@@ -157,3 +157,24 @@ def test_ci_runs_tests_and_linters():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert {"make test", "make lint"} <= set(script.read_text().splitlines())
+
+
+def test_the_lowest_versions_are_the_floors_of_the_project(copy):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["parquet"], *extras["cluster"], *extras["render"]]
+    floors = {requirement.split(",")[0].replace(">=", "==") for requirement in wanted}
+    assert len(floors) == len(wanted) and all(re.fullmatch(r"[\w-]+==[\d.]+", floor) for floor in floors)
+    chosen = functions(copy)["lowest"]()
+    assert floors <= set(chosen) and len({re.match(r"[\w-]+", name)[0] for name in chosen}) == len(chosen)
+    tools = {re.match(r"[\w-]+", name)[0] for name in set(chosen) - floors}
+    assert {"pytest", "hypothesis", "scikit-learn", "hatchling"} <= tools and not tools & {"ruff", "mypy"}
+
+
+def test_the_lowest_versions_have_a_command_and_an_environment_of_their_own(copy, monkeypatch):
+    assert "make test-lowest" not in (ROOT / ".ci" / "run").read_text()
+    recipe = (ROOT / "Makefile").read_text().partition("\ntest-lowest:")[2].partition("\n\n")[0]
+    assert "tools/install.py --lowest" in recipe and ".venv-lowest/bin/python -m pytest" in recipe
+    assert functions(copy)["VENV"] == str(copy / ".venv")
+    monkeypatch.setattr(sys, "argv", ["install.py", "--lowest"])
+    assert functions(copy)["VENV"] == str(copy / ".venv-lowest")

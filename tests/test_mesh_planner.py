@@ -141,7 +141,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
         ({"starts": [[math.nan]]}, "starts"),
         ({"terminated": 3}, "terminated must be a function of states or a formula"),
         ({"terminated": "next_x > 1"}, "no variable 'next_x' here"),
-        ({"terminated": lambda s: np.ones(len(s) + 1)}, r"terminated\(state\) must return"),
+        ({"terminated": lambda s: s}, r"terminated\(state\) must return"),
         ({"planner": "mean"}, "planner must be"),
         ({"planner": DynamicsPlanner}, "planner must be"),
         ({"model": "matern"}, "model must be"),

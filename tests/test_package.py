@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -156,3 +157,24 @@ def test_import_brings_no_databases_or_processes():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_source_distribution_holds_what_its_readme_needs(tmp_path):
+    """Every file that the README links to, what `make` runs, and what the tests look at."""
+    copy = tmp_path / "copy"
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    if not tracked:
+        pytest.skip("not a checkout: this may be the source distribution itself")
+    for name in tracked.split():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    code = f"from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    built = tmp_path / python("-c", code, cwd=copy).split()[-1]
+    with tarfile.open(built) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    links = set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text()))
+    assert len(links) > 10 and links - held == set()
+    assert {"Makefile", "pyproject.toml", "tools/install.py", "requirements/dev.txt", ".ci/run"} <= held
+    assert [name for name in tracked.split() if name not in held] == []

@@ -67,8 +67,10 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
     """
 
     def option(match: re.Match[str]) -> str:
-        value = re.match(r"\w", message[match.end() :])
-        return options[match[1]] + " " * bool(value) if match[1] in options else match[0]
+        if match[1] not in options:
+            return match[0]
+        value = match[2] or match[3]
+        return f"{options[match[1]]} {value}" if value else options[match[1]]
 
     def part(match: re.Match[str]) -> str:
         for kind in ("strategy", "planner"):
@@ -77,7 +79,7 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
                 return f"{options[kind]} {typed}"
         return match[0]
 
-    message = re.sub(r"\b(\w+)=(?!=)", option, message)
+    message = re.sub(r'\b(\w+)=(?!=)(?:"(\w+)"|(\w+))?', option, message)
     message = re.sub(r"\b(?:rf\.)?([A-Z]\w+)\(\)", part, message)
     return re.sub(r" \([^()]*\brf\.[^()]*\)", "", message)
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from rewardfree.arrays import count
 from rewardfree.worlds.classic_control import CLASSIC_CONTROL, ClassicControl
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.spaces import Box, Discrete, Space
 from rewardfree.worlds.world import World
 
@@ -98,12 +99,13 @@ def as_world(world: Any) -> World | FiniteWorld:
     """A world as it is, a Gymnasium environment or its id as `from_gymnasium` makes a world of it."""
     if isinstance(world, (World, FiniteWorld)):
         return world
+    if isinstance(world, Instance):
+        check_world(world)  # which says what to pass
     import gymnasium
 
     if not isinstance(world, (str, gymnasium.Env, gymnasium.vector.VectorEnv)):
         raise ValueError(
-            "world must be a FiniteWorld (pass instance.world of an Instance), a World, or a Gymnasium "
-            f"environment or its id, got {world!r:.200}"
+            f"world must be a FiniteWorld, a World, or a Gymnasium environment or its id, got {world!r:.200}"
         )
     environment: Any = world
     return from_gymnasium(environment)

@@ -21,8 +21,8 @@ JUDGE_FACTOR = 2
 #: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
 #: where one variable is known exactly, the likelihood has minima that fit nothing else.
 DOUBTFUL = 0.1
-#: Another start must leave less than this share of what the usual one leaves: of two that leave about the same,
-#: which is all that noise allows, the usual one stays.
+#: Another start must leave less than this share of what the usual one leaves: of two that leave nearly the
+#: same, which is all that noise allows, the usual one stays.
 CLEARLY = 0.95
 
 
