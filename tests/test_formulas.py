@@ -75,6 +75,8 @@ def test_integers_do_not_overflow():
         ("\0", "is no formula"),
         ("(" * 3000, "is no formula"),
         ("-" * 3000 + "1", "is no formula|may be nested"),
+        ("~" + "-" * 900 + "1", "a formula cannot hold ~---"),
+        ("[" + "-" * 900 + "1]", r"a formula cannot hold \[---"),
         ("+".join(["x"] * 150), "may be nested 100 deep"),
         ("x" * (MOST_CHARACTERS + 1), "may have 4000 characters, got 4001"),
         ("", "a formula must be text"),

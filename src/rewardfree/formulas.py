@@ -120,7 +120,7 @@ class Formula:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 self._check_call(name, arguments)
                 return list(arguments)
-        source = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
+        source = ast.get_source_segment(self.text.strip(), node) or "that"
         raise ValueError(f"a formula cannot hold {source:.60}: it is an expression of numbers, {_EXAMPLE}")
 
     def _check_call(self, name: str, arguments: list[ast.expr]) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 from rewardfree.arrays import Flags, Integers
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
+from rewardfree.files import content_of
 from rewardfree.model import Model
 from rewardfree.worlds.finite import Grid
+from rewardfree.worlds.spaces import Discrete
 
 FILE_VERSION = 1
 
@@ -50,12 +52,20 @@ class Transitions(RunData):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transitions:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION)
-        try:
+        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION, "states|actions")
+        with content_of(path, "transitions"):
             sizes = (len(arrays["states"]), len(arrays["actions"]))
-            return cls(Grid.of(arrays["states"], arrays["actions"], sizes), **fields, **columns)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} does not hold transitions: {error}") from error
+            data = cls(Grid.of(arrays["states"], arrays["actions"], sizes), **fields, **columns)
+            data.check()
+        return data
+
+    def check(self) -> None:
+        super().check()
+        s, a = self.grid.shape
+        for name, size in (("state", s), ("action", a), ("next_state", s)):
+            Discrete(size, name).checked(getattr(self, name), name)
+        if not self.model.automatic:
+            self.model.fixed.checked(self.model.inputs(self.grid.points[:1], 1), "states and actions")
 
     def _whole_episodes(self) -> int:
         """A budget of steps may have cut the last one."""

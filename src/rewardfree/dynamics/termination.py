@@ -8,6 +8,15 @@ import numpy as np
 from rewardfree.arrays import check_finite
 from rewardfree.worlds import Scaling, Space
 
+#: Squares of what is farther away would be infinite, and nothing would be near.
+FAR = 1e100
+
+
+def nearest(tree: Any, points: Any, count: int = 1) -> Any:
+    """The nearest points of a k-d tree to points (n,f), (n,) or (n,count)."""
+    _, indices = tree.query(np.clip(points, -FAR, FAR), k=count)
+    return indices
+
 
 class ObservedTermination:
     """A state ends an episode if the nearest next state seen did; distances in standardised features."""
@@ -24,8 +33,7 @@ class ObservedTermination:
         """Whether states (n,d) are ends, (n,) bool."""
         if self._tree is None:
             return np.zeros(len(state), bool)
-        _, nearest = self._tree.query(self._scaling(self.space.features(state)))
-        return self.terminated[nearest]
+        return self.terminated[nearest(self._tree, self._scaling(self.space.features(state)))]
 
 
 class GivenTermination:
@@ -35,7 +43,7 @@ class GivenTermination:
         self.space, self.function, self.text = space, function, text
 
     def __call__(self, state: Any) -> Any:
-        ended = np.asarray(self.function(self.space.wrapped(state)))
+        ended = np.asarray(self.function(np.array(self.space.wrapped(state))))  # a copy, for it to change
         if ended.dtype.kind == "f":
             check_finite(ended, "what terminated(state) returns")
         if ended.shape != (len(state),):

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import Flags, Floats, Integers, as_number, check_kind, count, probability
+from rewardfree.arrays import Flags, Floats, Integers, as_horizon, as_number, check_kind, count, probability
+from rewardfree.budget import MOST
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, WorldReward, reward_table
 from rewardfree.streams import stream
@@ -60,12 +61,12 @@ def rollouts(
     Every episode has a stream of its own, so that it does not depend on the others. Episodes are as long as
     the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less.
     """
-    episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
+    episodes, seed = count(episodes, "episodes", at_most=MOST), count(seed, "seed", at_least=0)
     simulator: World = LabelledWorld(world) if isinstance(world, FiniteWorld) else world
     check_kind(simulator, World, "world", "a world such as rf.from_gymnasium returns")
     check_declared(simulator)
     planned = plan.horizon if isinstance(plan, Plan) else None
-    steps = count(horizon, "horizon") if horizon is not None else planned or simulator.horizon
+    steps = as_horizon(horizon) if horizon is not None else planned or simulator.horizon
     if steps > simulator.horizon:
         raise ValueError(
             f"{steps} steps were asked for, and episodes of this world have {simulator.horizon}: "
@@ -85,7 +86,7 @@ def rollouts(
             if not len(numbers):
                 break
             now = np.array(states)
-            actions = plan.act(now, h)
+            actions = plan.act(now.copy(), h)  # a policy of one's own may work in place
             after = [copies[i - first].step(action) for i, action in zip(numbers, actions, strict=True)]
             next_states = np.array([step[0] for step in after])
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import CPU, Placement, as_number, check_finite, check_kind, count
+from rewardfree.arrays import CPU, Placement, as_horizon, as_number, check_finite, check_kind, count
 from rewardfree.data import Experience, RunData
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
@@ -44,7 +44,7 @@ class PlanRequest:
             check_kind(self.model, Model, "model", "rf.Model(kernel, ridge)")
         seed = count(self.seed, "seed", at_least=0)
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", count(self.horizon, "horizon"))
+            object.__setattr__(self, "horizon", as_horizon(self.horizon))
         if self.discount is not None:
             object.__setattr__(self, "discount", as_number(self.discount, "discount"))
             if not 0.0 < self.discount <= 1.0:

@@ -9,12 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, check_finite, check_kind, count, to_numpy
-from rewardfree.files import read_arrays, write_arrays
+from rewardfree.arrays import (
+    Array,
+    as_array,
+    as_horizon,
+    as_points,
+    check_finite,
+    check_kind,
+    count,
+    to_numpy,
+)
+from rewardfree.files import content_of, read_arrays, write_arrays
 
 #: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
 ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 FILE_VERSION = 1
+#: What its file holds.
+_ARRAYS = ("P", "horizon", "start", "states", "actions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +72,7 @@ class FiniteWorld:
         states: Array | None = None,
         actions: Array | None = None,
     ) -> None:
-        self.horizon = count(horizon, "horizon")
+        self.horizon = as_horizon(horizon)
         self.P = _transition_law(P, self.horizon)
         s, a = self.P.shape[-3:-1]
         self.grid = Grid.of(states, actions, (s, a))
@@ -125,17 +136,14 @@ class FiniteWorld:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world as npz, without pickle."""
-        names = ("P", "horizon", "start", "states", "actions")
-        write_arrays(path, "FiniteWorld", FILE_VERSION, {name: getattr(self, name) for name in names})
+        write_arrays(path, "FiniteWorld", FILE_VERSION, {name: getattr(self, name) for name in _ARRAYS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FiniteWorld:
         """The world in that file; a damaged or foreign one is refused."""
-        arrays = read_arrays(path, "FiniteWorld", FILE_VERSION)
-        try:
-            return cls(**{name: arrays[name] for name in ("P", "horizon", "start", "states", "actions")})
-        except (KeyError, ValueError) as error:
-            raise ValueError(f"{path} does not hold a world: {error}") from error
+        arrays = read_arrays(path, "FiniteWorld", FILE_VERSION, "|".join(_ARRAYS))
+        with content_of(path, "a world"):
+            return cls(**{name: arrays[name] for name in _ARRAYS})
 
 
 def check_world(world: Any) -> None:

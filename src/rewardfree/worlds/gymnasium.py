@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count
+from rewardfree.arrays import as_horizon, count
 from rewardfree.worlds.classic_control import CLASSIC_CONTROL, ClassicControl
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.spaces import Box, Discrete, Space
@@ -46,7 +46,7 @@ def from_gymnasium(
                 raise ValueError(
                     f"horizon={horizon} and max_episode_steps={options['max_episode_steps']} differ"
                 )
-            options["max_episode_steps"] = count(horizon, "horizon")
+            options["max_episode_steps"] = as_horizon(horizon)
         try:
             made = gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
@@ -57,13 +57,13 @@ def from_gymnasium(
         raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
     longest = getattr(made.spec, "max_episode_steps", None)
     limit = longest if horizon is None else horizon
-    if longest is not None and limit is not None and count(limit, "horizon") > longest:
+    if longest is not None and limit is not None and as_horizon(limit) > longest:
         raise ValueError(
             f"this environment cuts episodes after {longest} steps: make one with a larger time limit"
         )
     if limit is None:
         raise ValueError("this environment has no time limit: give horizon=, the steps of an episode")
-    limit = count(limit, "horizon")
+    limit = as_horizon(limit)
     if _is_table(made):
         if bounds or pilot is not None:
             raise ValueError(
@@ -71,6 +71,37 @@ def from_gymnasium(
             )
         return _finite(made.unwrapped, limit)
     return GymnasiumWorld(made, name, dict(options), limit, dict(bounds or {}), pilot)
+
+
+def recorded_environment(
+    provenance: Mapping[str, Any], allow_imports: bool = False
+) -> tuple[str | None, dict[str, Any]]:
+    """The environment that a file says it is from: its id, if it has one, and options for `from_gymnasium`.
+
+    Gymnasium imports the module of a name such as "module:Env-v0". Who sent the file must not choose that.
+    """
+    name, options = provenance.get("gymnasium"), provenance.get("options") or {}
+    if not isinstance(name, str | None) or not isinstance(options, Mapping):
+        raise ValueError(f"it names no environment and its options, but {name!r:.100} and {options!r:.100}")
+    own = sorted({"env", "horizon", "bounds", "pilot"} & set(options))
+    if own:
+        raise ValueError(f"its options for gymnasium.make have {own[0]}, which is none: the file is damaged")
+    importing = [] if allow_imports else [text for text in _texts([name, options]) if ":" in text]
+    if importing:
+        raise ValueError(
+            f"{importing[0]!r:.100} would import and run code of its own: say --allow-imports if you trust it"
+        )
+    return name, {**options, "horizon": provenance.get("horizon")}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value of a file."""
+    if isinstance(value, str):
+        yield value
+    parts = [*value, *value.values()] if isinstance(value, Mapping) else value
+    if isinstance(parts, (list, tuple)):
+        for part in parts:
+            yield from _texts(part)
 
 
 class GymnasiumWorld(World):
