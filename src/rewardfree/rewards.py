@@ -85,7 +85,9 @@ class RewardFunction:
         else:
             wrapped = self.spaces.state.wrapped
             after = (wrapped(next_state),) if self.uses_next else ()
-            values = np.asarray(self._function(wrapped(state), action, *after), np.float64)
+            # Copies: a function may work in place, and these are the data themselves.
+            given = [np.array(values) for values in (wrapped(state), action, *after)]
+            values = np.asarray(self._function(*given), np.float64)
         if values.shape != (len(state),):
             raise ValueError(
                 f"a reward must return one number for each of {len(state)} steps, got shape {values.shape}"
