@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 
 import rewardfree as rf
+from rewardfree.cli.session import keep
 from rewardfree.evaluation.diagnosis import diagnose
-from rewardfree.files import kind_of
+from rewardfree.files import check_target, kind_of
+from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
@@ -16,6 +18,7 @@ from rewardfree.report.experience import experience_figure, plan_figure
 from rewardfree.report.film import write_film
 from rewardfree.report.style import save
 from rewardfree.strategies.explore import default_strategy
+from rewardfree.worlds.gymnasium import recorded_environment
 
 
 def explore(
@@ -25,7 +28,9 @@ def explore(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Environment steps instead.")] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes instead.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after that time.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after that time; a step that blocks is waited for.")
+    ] = None,
     max_sigma: Annotated[
         float | None, typer.Option(help="Stop when the largest sigma is this small.")
     ] = None,
@@ -48,7 +53,7 @@ def explore(
     Examples: `rewardfree explore Pendulum-v1 --transitions 1000 --out pendulum.npz`,
     `rewardfree explore Acrobot-v1 --strategy scout --seconds 60`
     """
-    _check_folder(out)
+    check_target(out)
     world = rf.from_gymnasium(env, horizon=horizon)
     if not isinstance(world, rf.World):
         raise ValueError(
@@ -58,25 +63,26 @@ def explore(
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     started = time.perf_counter()
-    try:
-        data = rf.explore(
-            world,
-            rf.Model(rf.AutoKernel(), pooled=True, centred=True),
-            chosen,
-            transitions=transitions,
-            steps=steps,
-            episodes=episodes,
-            seconds=seconds,
-            max_sigma=max_sigma,
-            seed=seed,
-            resume=None if resume is None else _experience(resume),
-        )
-    except rf.WorldFailed as failure:
-        failure.data.save(out)
-        steps_kept = f"{failure.__cause__!r} after {len(failure.data)} steps; they are in {out}"
-        typer.echo(f"rewardfree: {steps_kept}", err=True)
-        raise typer.Exit(1) from None
-    data.save(out)
+    with terminated_as_interrupted():  # also while the data are written
+        try:
+            data = rf.explore(
+                world,
+                rf.Model(rf.AutoKernel(), pooled=True, centred=True),
+                chosen,
+                transitions=transitions,
+                steps=steps,
+                episodes=episodes,
+                seconds=seconds,
+                max_sigma=max_sigma,
+                seed=seed,
+                resume=None if resume is None else _experience(resume),
+            )
+        except rf.WorldFailed as failure:
+            keep(failure.data.save, out)
+            steps_kept = f"{failure.__cause__!r} after {len(failure.data)} steps; they are in {out}"
+            typer.echo(f"rewardfree: {steps_kept}", err=True)
+            raise typer.Exit(1) from None
+        keep(data.save, out)
     took = time.perf_counter() - started
     typer.echo(f"{len(data)} steps in {took:.1f} s by {chosen!r}, stopped by {data.stopped_by}: {out}")
     if data.stopped_by == "interrupted":
@@ -104,12 +110,12 @@ def plan(
 
     Example: `rewardfree plan pendulum.npz --reward "-(theta**2 + 0.1*omega**2)" --horizon 200 --out plan.npz`
     """
-    _check_folder(out)
+    check_target(out)
     source = _experience(data)
     chosen = named("planner", planner, beta=beta, clip="range")  # few rewards of real systems lie in [0,1]
     started = time.perf_counter()
     made = rf.plan(source, reward, chosen, horizon=horizon, discount=discount, terminated=terminated)
-    made.save(out)
+    keep(made.save, out)
     typer.echo(f"{made!r} in {time.perf_counter() - started:.1f} s: {out}")
 
 
@@ -122,22 +128,26 @@ def evaluate(
         str | None, typer.Option(help="An environment; by default the one that was explored.")
     ] = None,
     gif: Annotated[Path | None, typer.Option(help="A film of one episode (pygame and pillow).")] = None,
+    allow_imports: Annotated[
+        bool, typer.Option("--allow-imports", help="Import what the plan names as module:environment.")
+    ] = False,
 ) -> None:
     """Play a plan in its environment and count its reward.
 
     Example: `rewardfree evaluate plan.npz --episodes 20 --gif swingup.gif`
     """
     if gif is not None:
-        _check_folder(gif)
+        check_target(gif)
     played = rf.load_plan(plan)
     if not isinstance(played, WorldPlan):
         raise ValueError(f"{plan} is a plan for a finite world: play it from Python, rf.rollouts(...)")
-    origin = played.provenance
-    name = env or origin.get("gymnasium")
+    origin = {**played.provenance, "gymnasium": env, "options": {}} if env else played.provenance
+    try:
+        name, options = recorded_environment(origin, allow_imports or env is not None)
+    except ValueError as error:
+        raise ValueError(f"{plan}: {error}") from error
     if name is None:
         raise ValueError(f"{plan} does not say which environment it is for: give --env ID")
-    options = {} if env else dict(origin.get("options") or {})
-    options["horizon"] = origin.get("horizon")
     text = reward or played.reward_text
     if text is None:
         raise ValueError(f"the reward of {plan} was a Python function: give --reward FORMULA to count")
@@ -191,9 +201,3 @@ def _experience(source: Path) -> rf.Experience:
             f"{source} holds data of a finite world: use it from Python, rf.load({str(source)!r})"
         )
     return data
-
-
-def _check_folder(path: Path) -> None:
-    """Before any work is done: a result must have a place to go."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")
