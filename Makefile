@@ -4,10 +4,11 @@ VENV := .venv/bin
 JOBS ?= auto
 OUT ?= out
 QUICK ?=
+FUZZ ?=
 # The Python that has torch (and a GPU): `make test-gpu TORCH_PYTHON=python3` on a machine with its own.
 TORCH_PYTHON ?= $(VENV)/python
 
-.PHONY: help install demo reproduce test test-lowest test-browser test-gpu lint bench lock clean
+.PHONY: help install demo reproduce test test-lowest test-browser test-gpu fuzz lint bench lock clean
 
 help:
 	@echo "make reproduce the paper's Figure 1: results, table and figures (QUICK=1: seconds, for a look)"
@@ -15,6 +16,7 @@ help:
 	@echo "make test      the test suite"
 	@echo "make test-lowest  the test suite with every dependency in the lowest version that is allowed"
 	@echo "make test-browser  the page of a sweep in a real Chromium (installed with apt, as root, if it is not there)"
+	@echo "make fuzz      10,000 damaged files and 20,000 odd formulas (FUZZ='--files 100000 --seed 1': more of them)"
 	@echo "make lint      ruff and mypy --strict"
 	@echo "make bench     the speed table against scikit-learn (QUICK=1: small sizes)"
 	@echo "make test-gpu  torch parity, on CUDA where there is one (TORCH_PYTHON=python3: an own torch)"
@@ -45,6 +47,9 @@ test-browser: install
 
 test-gpu: $(if $(filter $(VENV)/python,$(TORCH_PYTHON)),install)
 	@$(TORCH_PYTHON) tests/torch_parity.py
+
+fuzz: install
+	@OPENBLAS_NUM_THREADS=1 $(VENV)/python tools/fuzz.py --keep $(OUT)/fuzz $(FUZZ)
 
 lint: install
 	@$(VENV)/ruff check .

@@ -88,3 +88,39 @@ def test_explore_and_first_say_the_same(unit):
             ask(transitions=1)
         with pytest.raises(ValueError, match="give exactly one budget of samples_per_step="):
             ask()
+
+
+@pytest.mark.parametrize("size", [10**18, 1e308])
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_size_that_nobody_could_wait_for_is_refused(unit, size):
+    model = OWN.get(unit, PER_STEP)
+    with pytest.raises(ValueError, match=f"{unit} must be at most 1,000,000,000,000, got 1"):
+        Budget.of(model, **{unit: size})
+
+
+class Still(rf.World):
+    state, action, horizon = rf.Box.of(x=(-1.0, 1.0)), rf.Box.of(u=(-1.0, 1.0)), 10**18
+
+    def start(self, rng):
+        return np.zeros(1)
+
+    def sample(self, state, action, h, rng):
+        return state, np.zeros(len(state), bool)
+
+
+def test_a_horizon_that_nobody_could_wait_for_is_refused():
+    said = "must be at most 1,000,000,000, got 1000000000000000000"
+    short = type("Short", (Still,), {"horizon": 3})()
+    data = rf.explore(short, strategy=rf.Uniform(), steps=6)
+    for attempt in (
+        lambda: rf.explore(Still(), strategy=rf.Uniform(), steps=3),
+        lambda: rf.FiniteWorld(np.ones((1, 1, 1)), 10**18),
+        lambda: rf.from_gymnasium("Pendulum-v1", horizon=10**18),
+        lambda: rf.plan(data, "x", horizon=10**18),
+        lambda: rf.rollouts(short, short, "x", horizon=10**18),
+        lambda: rf.worlds.corridor_world(states=6, actions=3, horizon=10**18),
+    ):
+        with pytest.raises(ValueError, match=f"horizon.* {said}"):
+            attempt()
+    with pytest.raises(ValueError, match="episodes must be at most"):
+        rf.rollouts(short, short, "x", episodes=10**18)

@@ -1,8 +1,11 @@
 """The commands for environments: what they write, what they say, and how they refuse."""
 
+import json
 import math
 import os
 import re
+import signal
+import stat
 import subprocess
 import sys
 from functools import cache
@@ -595,3 +598,164 @@ def test_the_commands_know_every_strategy_and_planner_of_the_library():
     assert planners == {
         rf.CountingPlanner, rf.DefaultPlanner, rf.DynamicsPlanner, rf.Mean, rf.Optimistic, rf.Pessimistic
     }  # fmt: skip
+
+
+# --- where results go ---
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+def test_what_is_no_file_is_refused_before_any_work_is_done(cli, monkeypatch, data, plan, tmp_path):
+    for name in ("explore", "plan", "rollouts"):
+        monkeypatch.setattr(rf, name, lambda *_, **__: pytest.fail("work was done"))
+    os.mkfifo(tmp_path / "pipe")
+    for arguments in (
+        ("explore", "Pendulum-v1", "--out", tmp_path / "pipe"),
+        ("plan", data, "--reward", OWN, "--out", tmp_path / "pipe"),
+        ("evaluate", plan, "--gif", tmp_path / "pipe"),
+        ("explore", "Pendulum-v1", "--out", tmp_path / ("x" * 256)),
+    ):
+        code, said, complaints = cli(*arguments)
+        assert (code, said, len(complaints)) == (2, [], 1)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert names_in(tmp_path) == ["data.npz", "pipe", "plan.npz"]
+
+
+def test_what_cannot_be_written_at_the_end_is_kept_beside_it(cli, monkeypatch, data, tmp_path):
+    """The place for it turns into a folder meanwhile."""
+    explore, planned = rf.explore, rf.plan
+    out, other = tmp_path / "new.npz", tmp_path / "plan.npz"
+    (tmp_path / "new-1.npz").write_text("mine")
+    monkeypatch.setattr(rf, "explore", lambda *args, **more: [out.mkdir(), explore(*args, **more)][1])
+    monkeypatch.setattr(rf, "plan", lambda *args, **more: [other.mkdir(), planned(*args, **more)][1])
+    code, said, complaints = cli(
+        "explore", "Pendulum-v1", "--strategy", "uniform", "--steps", 9, "--out", out
+    )
+    place = tmp_path / "new-2.npz"
+    assert (code, said, len(complaints)) == (2, [], 1) and complaints[0].startswith(f"rewardfree: {out} is a")
+    assert complaints[0].endswith(f"what was computed is in {place}") and len(rf.load(place)) == 9
+    assert (tmp_path / "new-1.npz").read_text() == "mine"
+    code, _, complaints = cli("plan", data, "--reward", OWN, "--horizon", 5, "--out", other)
+    assert code == 2 and complaints[0].endswith(f"what was computed is in {tmp_path / 'plan-1.npz'}")
+    assert rf.load_plan(tmp_path / "plan-1.npz").horizon == 5
+
+
+def test_a_full_disk_leaves_data_in_another_folder(cli, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    save = rf.Experience.save
+
+    def full(self, path):
+        if path.parent.name == "full":
+            raise OSError(28, "No space left on device", str(path))
+        save(self, path)
+
+    monkeypatch.setattr(rf.Experience, "save", full)
+    out = tmp_path / "full" / "data.npz"
+    code, _, complaints = cli("explore", "Pendulum-v1", "--strategy", "uniform", "--steps", 9, "--out", out)
+    assert code == 2 and "No space left on device" in complaints[0]
+    assert complaints[0].endswith(f"what was computed is in {tmp_path / 'data-1.npz'}")
+    assert len(rf.load(tmp_path / "data-1.npz")) == 9
+    monkeypatch.setattr(rf.Experience, "save", lambda self, path: full(self, out))
+    code, _, complaints = cli("explore", "Pendulum-v1", "--strategy", "uniform", "--steps", 9, "--out", out)
+    assert code == 2 and complaints[0].endswith(f"No space left on device: '{out}'")
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
+def test_a_closed_terminal_keeps_the_data(tmp_path, number):
+    out = tmp_path / "data.npz"
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.replace("SIGINT", number), "explore", "Pendulum-v1",
+         "--strategy", "uniform", "--out", out],
+        capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert f"--resume {out}" in done.stderr and len(rf.load(out)) == 59
+
+
+def test_ctrl_c_while_the_data_are_written_waits_for_them(cli, monkeypatch, tmp_path):
+    save = rf.Experience.save
+
+    def interrupted(self, path):
+        signal.raise_signal(signal.SIGINT)
+        save(self, path)
+
+    monkeypatch.setattr(rf.Experience, "save", interrupted)
+    out = tmp_path / "data.npz"
+    code, _, complaints = cli("explore", "Pendulum-v1", "--strategy", "uniform", "--steps", 9, "--out", out)
+    assert code == 130 and len([line for line in complaints if line.strip()]) <= 1
+    assert len(rf.load(out)) == 9 and names_in(tmp_path) == ["data.npz"]
+
+
+# --- plans from others ---
+
+
+def with_provenance(plan, **changed):
+    """The plan's file, which says that it is for another environment."""
+    with np.load(plan) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays["about"]))
+    header["provenance"]["table"].update(changed)
+    arrays["about"] = np.array(json.dumps(header))
+    np.savez(plan, **arrays)
+
+
+EVIL = """
+import gymnasium
+from pathlib import Path
+
+Path(__file__).with_name("victim").touch()
+gymnasium.register("Evil-v0", "gymnasium.envs.classic_control:PendulumEnv", max_episode_steps=20)
+"""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"gymnasium": "evilmod:Evil-v0"},
+        {"options": {"table": {"env_id": "evilmod:Evil-v0"}}},
+        {"options": {"table": {"deep": ["x", {"table": {"evilmod:Evil": 3}}]}}},
+    ],
+    ids=["name", "option", "deep"],
+)
+def test_a_plan_imports_nothing(cli, monkeypatch, plan, tmp_path, changed):
+    (tmp_path / "evilmod.py").write_text(EVIL)
+    monkeypatch.syspath_prepend(tmp_path)
+    with_provenance(plan, **changed)
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1)
+    assert (code, said, len(complaints)) == (2, [], 1)
+    assert "'evilmod:Evil" in complaints[0]
+    assert "would import and run code of its own: say --allow-imports if you trust it" in complaints[0]
+    assert "evilmod" not in sys.modules and not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize("how", [(), ("--env", "evilmod:Evil-v0")], ids=" ".join)
+def test_who_trusts_a_plan_may_let_it_import(cli, monkeypatch, plan, tmp_path, how):
+    (tmp_path / "evilmod.py").write_text(EVIL)
+    monkeypatch.syspath_prepend(tmp_path)
+    with_provenance(plan, gymnasium="evilmod:Evil-v0", horizon=20)
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1, *how)
+    assert (code, said) == (2, []) and not (tmp_path / "victim").exists(), complaints
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1, *how, "--allow-imports")
+    assert code == 0 and said[0].startswith("mean return") and (tmp_path / "victim").exists(), complaints
+    sys.modules.pop("evilmod", None)
+    gymnasium.registry.pop("Evil-v0", None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"gymnasium": 3}, "it names no environment and its options, but 3"),
+        ({"options": "x"}, "it names no environment and its options"),
+        ({"names": 3}, "its names must be a list of names, got 3"),
+        ({"angles": [3]}, "its angles must be a list of names, got (3,)"),
+        (
+            {"options": {"table": {"pilot": 10**18}}},
+            "its options for gymnasium.make have pilot, which is none",
+        ),
+        ({"horizon": 10**18}, "horizon must be at most"),
+    ],
+)
+def test_a_plan_for_what_is_no_environment_is_refused(cli, plan, changed, said):
+    with_provenance(plan, **changed)
+    code, _, complaints = cli("evaluate", plan, "--episodes", 1)
+    assert code == 2 and len(complaints) == 1 and said in complaints[0]

@@ -144,7 +144,7 @@ def test_nothing_is_imported_unasked(cli, command):
         }[command]
         code, said, complaints = cli(*typed)
         assert (code, said, len(complaints)) == (2, [], 1)
-        assert re.search(r"evil:Evil.* may import and run .*: say --allow-imports", complaints[0])
+        assert re.search(r"evil:Evil.* would import and run .*: say --allow-imports", complaints[0])
         assert not Path("ran").exists()
 
 

@@ -554,6 +554,12 @@ def test_a_users_own_table_is_saved_and_planned_from(tmp_path):
         ("x,y,u,next_x,next_y\n0,7,1,2,7\n2,7,0.5,3,7\n", r"y is constant \(7\.0\) in these data: leave"),
         ("x,u,w,next_x\n0,1,2,1\n1,1,3,2\n", r"u is constant \(1\.0\) in these data: leave it out"),
         ("my x,u,next_my x\n0,0.5,1\n1,1,2\n", "a variable's name must be a word, .* got 'my x'"),
+        ("x,u,next_x,episode\n0,0.5,1,1e308\n1,1,2,2\n", "episode must be at most 9,007,199,254,740,992"),
+        ("x,u,next_x,h\n0,0.5,1,99999999999\n1,1,2,2\n", "h must be at most 999,999,999, got 1e\\+11"),
+        ("x,u,next_x,terminated\n0,0.5,1,0.5\n1,1,2,0\n", "terminated must be 0 or 1, .* got 0.5"),
+        ("x,u,next_x,terminated\n0,0.5,1,nan\n1,1,2,0\n", r"own\.csv, line 2: 4 finite numbers"),
+        ("x,u,next_x,kept\n0,0.5,1,1\n1,1,2,-1\n", "kept must be 0 or 1, .* got -1"),
+        (f"x,u,{'y' * 200_000}\n0,0.5,1\n", "is no table of numbers: field larger"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused(tmp_path, text, said):
@@ -630,6 +636,11 @@ def test_steps_that_cannot_be_are_refused(tmp_path, text, options):
 )
 def test_what_spreadsheets_write_is_read(tmp_path, text):
     assert len(own(tmp_path, text)) >= 2
+
+
+def test_false_ends_nothing(tmp_path):
+    data = own(tmp_path, "x,u,next_x,terminated\n0,0.5,1,False\n1,0.25,2, TRUE\n")
+    assert data.terminated.tolist() == [False, True]
 
 
 # That run stopped earlier.

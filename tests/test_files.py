@@ -1,14 +1,17 @@
 """Arrays in a file and back: whole or not at all, and nothing that could be executed."""
 
 import gc
+import io
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rewardfree.files import read_arrays, write_arrays, written_whole
+import rewardfree.files as files
+from rewardfree.files import check_target, kind_of, read_arrays, write_arrays, written_whole
 
 DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.uint8, np.bool_, np.dtype("<U4")])
 ARRAYS = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
@@ -147,11 +151,12 @@ write_arrays(sys.argv[1], "Thing", 1, {{"many": many}})
     done = subprocess.run(command, timeout=60, check=False, capture_output=True, text=True)
     assert written.read_bytes() == before
     parts = [path for path in written.parent.iterdir() if path != written]
-    if killed:  # what it had written lies beside the file, and confuses no later write
+    if killed:  # what it had written lies beside the file, until the next one is written
         assert done.returncode == -signal.SIGXFSZ
         assert [(part.suffix, part.stat().st_size) for part in parts] == [(".part", 50_000)]
         write_arrays(written, "Thing", 1, {"x": np.ones(2)})
         assert list(read_arrays(written, "Thing", 1)) == ["x"]
+        assert list(written.parent.iterdir()) == [written]
     else:
         assert "OSError: [Errno 27] File too large" in done.stderr
         assert parts == []
@@ -325,3 +330,205 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path):
     ):
         pytest.fail("nothing can be written there")
     assert list(tmp_path.iterdir()) == []
+
+
+def wrote(path, text):
+    with written_whole(path) as part:
+        part.write_text(text)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+def test_a_link_is_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for target, link in (("there.txt", "link.txt"), ("not there yet.txt", "empty link.txt")):
+        Path(link).symlink_to(target)
+        Path("there.txt").write_text("old")
+        wrote(link, "new")
+        assert Path(link).is_symlink() and Path(target).read_text() == "new"
+        assert not Path(target).is_symlink()
+    Path("lost.txt").symlink_to("nowhere/x.txt")
+    with pytest.raises(FileNotFoundError, match=r"lost\.txt is a link into .*nowhere, which is no folder"):
+        wrote("lost.txt", "new")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+def test_what_is_no_file_is_refused_and_left_alone(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "folder").mkdir()
+    with suppress(PermissionError):  # who is not root makes no devices
+        os.mknod(tmp_path / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    before = {path.name: path.lstat().st_mode for path in tmp_path.iterdir()}
+    kinds = {"pipe": "a device, a pipe", "loop": "a link", "folder": "a folder", "null": "a device"}
+    for name, kind in ((name, kinds[name]) for name in before):
+        for attempt in (check_target, lambda path: wrote(path, "new")):
+            with pytest.raises(OSError, match=rf"{name} is .*{kind}.*: name another"):
+                attempt(tmp_path / name)
+    assert {path.name: path.lstat().st_mode for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["x" * 249, "x" * 255, "ä" * 127], ids=len)
+def test_names_may_be_as_long_as_the_disk_takes_them(tmp_path, name):
+    check_target(tmp_path / name)
+    wrote(tmp_path / name, "new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "new")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX modes")
+def test_a_private_file_stays_private(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+    path.chmod(0o600)
+    wrote(path, "new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks")
+def test_what_killed_writers_left_is_removed_and_living_ones_are_not_touched(tmp_path):
+    path = tmp_path / "x.txt"
+    others = [tmp_path / name for name in ("x.txt.part", "x.txt.mine.part", "y.txtabcdefgh.part", "x.txtabc")]
+    for other in others:
+        other.write_text("mine")
+    (tmp_path / "x.txtabcdefgh.part").write_text("half of")
+    with written_whole(path) as first:
+        assert not (tmp_path / "x.txtabcdefgh.part").exists()
+        wrote(path, "second")
+        assert first.exists()
+    assert {each.name for each in tmp_path.iterdir()} == {"x.txt", *(other.name for other in others)}
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    def sync(descriptor):
+        happened.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        assert (tmp_path / "x.txt").exists() == (happened[-1] == "folder")
+
+    happened = []
+    monkeypatch.setattr(os, "fsync", sync)
+    wrote(tmp_path / "x.txt", "new")
+    assert happened == ["file", "folder"]
+
+
+def test_a_path_is_tried_before_a_long_run(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+    check_target(path)
+    check_target(tmp_path / "new.txt")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("x.txt", "old")]
+    for wrong in (tmp_path / "nowhere" / "x.txt", tmp_path / ("x" * 256), tmp_path):
+        with pytest.raises(OSError):
+            check_target(wrong)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError, match=r"no file can be made there.*x\.txt"):
+        check_target(tmp_path / "x.txt")
+    tmp_path.chmod(0o700)
+
+
+# --- what is read of an archive ---
+
+
+def repacked(path, **members):
+    """Those members in an archive more, or in the place of its own; bytes are taken as they are."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for name, value in members.items():
+        if not isinstance(value, bytes):
+            file = io.BytesIO()
+            np.lib.format.write_array(file, np.asarray(value))
+            value = file.getvalue()
+        content[f"{name}.npy"] = value
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in content.items():
+            archive.writestr(name, value)
+
+
+def headed(head, content=b"", version=b"\x01\x00"):
+    size = 2 if version[0] == 1 else 4
+    return b"\x93NUMPY" + version + (len(head) + 1).to_bytes(size, "little") + head.encode() + b"\n" + content
+
+
+def test_only_what_was_asked_for_is_read(written, monkeypatch):
+    repacked(written, unknown=np.zeros(20_000_000), P=SOME["P"])
+    opened, real = [], zipfile.ZipFile.open
+
+    def watched(archive, member, *rest, **more):
+        opened.append(member.filename)
+        return real(archive, member, *rest, **more)
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", watched)
+    assert kind_of(written) == "Thing" and set(opened) == {"kind.npy"}
+    found = read_arrays(written, "Thing", 1, "P|fla.s")
+    assert same(found, {name: SOME[name] for name in ("P", "flags")})
+    assert set(opened) == {"kind.npy", "version.npy", "P.npy", "flags.npy"}
+
+
+def test_a_small_file_does_not_fill_the_memory(written):
+    """A zip makes zeros a thousand times smaller: this one is 160 kB."""
+    repacked(written, P=np.zeros(20_000_000))
+    assert written.stat().st_size < 300_000
+    with pytest.raises(ValueError, match=r"it would take 160,\d+,\d+ bytes of memory, .* at most 67,108,864"):
+        read_arrays(written, "Thing", 1, "P")
+    repacked(written, kind=np.zeros(20_000_000))
+    assert kind_of(written) == "foreign"
+    with pytest.raises(ValueError, match=r"kind\.npy is too large"):
+        read_arrays(written, "Thing", 1)
+
+
+def test_what_is_written_can_always_be_read(tmp_path, monkeypatch):
+    """A world of almost only zeros: where compression would look like an attack it is left out."""
+    monkeypatch.setattr(files, "ROOM", 10_000)
+    zeros, path = {"P": np.zeros((100, 100, 10))}, tmp_path / "x.npz"
+    write_arrays(path, "Thing", 1, zeros)
+    assert same(read_arrays(path, "Thing", 1), zeros) and path.stat().st_size > 800_000
+    write_arrays(path, "Thing", 1, {"P": np.zeros(1000)})
+    assert path.stat().st_size < 1000
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1" + 30 * "0" + ",), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }", bytes(8)),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 1" + 30 * "0" + "), }"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(16)),
+        headed("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", bytes(8)),
+        headed("{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }", bytes(16)),
+        headed("(" * 5000),
+        headed("~" + "-" * 5000 + "1"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(8), b"\x03\x00"),
+        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(8), b"\xff\xff"),
+        b"\x80NUMPY\x01\x00", b"", b"PK",
+    ],
+    ids=range(15),
+)  # fmt: skip
+def test_a_head_that_lies_is_refused(written, member):
+    repacked(written, P=member)
+    with pytest.raises(ValueError, match=r"some\.npz is not a Thing file, or is damaged"):
+        read_arrays(written, "Thing", 1)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(written, method):
+    """Their own memory is what the file says it is."""
+    with zipfile.ZipFile(written, "a", method) as archive:
+        archive.writestr("more.npy", b"\x93NUMPY")
+    with pytest.raises(ValueError, match="compressed in a way that is not used here"):
+        read_arrays(written, "Thing", 1)
+
+
+def test_what_is_read_cannot_be_changed(written):
+    for array in read_arrays(written, "Thing", 1).values():
+        assert not array.flags.writeable
+
+
+def test_a_flag_is_true_or_false(written):
+    """Its byte may be any other than 0 and 1 in a file: sums would count it so often."""
+    head = headed("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\x00\x07")
+    repacked(written, flags=head)
+    flags = read_arrays(written, "Thing", 1)["flags"]
+    assert flags.tolist() == [False, True] and flags.view(np.uint8).tolist() == [0, 1]

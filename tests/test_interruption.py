@@ -5,17 +5,18 @@ import threading
 
 import pytest
 
-from rewardfree.interruption import interrupted_later, terminated_as_interrupted
+from rewardfree.interruption import ENDING, interrupted_later, signal_of, terminated_as_interrupted
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
 def test_an_interruption_waits_for_the_end_of_the_block(number):
     before, done = signal.getsignal(number), []
     with terminated_as_interrupted(), pytest.raises(KeyboardInterrupt) as reason, interrupted_later():
         signal.raise_signal(number)
         done.append("the rest of the block")
     assert done == ["the rest of the block"]
-    assert reason.value.args == (("SIGTERM",) if number == signal.SIGTERM else ())
+    assert reason.value.args == (() if number == signal.SIGINT else (number.name,))
+    assert signal_of(reason.value) == number
     assert signal.getsignal(number) is before
 
 
@@ -41,3 +42,23 @@ def test_other_threads_have_no_signals_to_keep():
     thread.start()
     thread.join()
     assert handlers == [signal.getsignal(signal.SIGINT)]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_a_closed_terminal_is_an_interruption_but_not_under_nohup():
+    assert ENDING == [signal.SIGTERM, signal.SIGHUP]
+    before = signal.getsignal(signal.SIGHUP)
+    with pytest.raises(KeyboardInterrupt, match="SIGHUP"), terminated_as_interrupted():
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is before
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with terminated_as_interrupted():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interruption_that_says_something_else_is_ctrl_c():
+    assert signal_of(KeyboardInterrupt("enough")) == signal.SIGINT

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -123,10 +124,10 @@ def wheel(tmp_path_factory):
     return built
 
 
-def test_wheel_holds_the_package_alone(wheel):
+def test_wheel_holds_the_package_and_its_command_alone(wheel):
     names = ZipFile(wheel).namelist()
     info = f"rewardfree-{rf.__version__}.dist-info"
-    assert {name.split("/")[0] for name in names} == {"rewardfree", info}
+    assert {name.split("/")[0] for name in names} == {"rewardfree", "rewardfree_command.py", info}
     source = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == source
     assert {"rewardfree/py.typed", f"{info}/licenses/LICENSE"} <= set(names)
@@ -144,7 +145,9 @@ def test_wheel_installs_and_imports(wheel, tmp_path):
     (installed,) = metadata.distributions(name="rewardfree", path=[str(target)])
     assert installed.version == version == rf.__version__
     (command,) = installed.entry_points.select(group="console_scripts")
-    assert (command.name, command.value) == ("rewardfree", "rewardfree.cli:main")
+    assert (command.name, command.value) == ("rewardfree", "rewardfree_command:main")
+    code = "import sys; sys.argv[1:] = ['--version']; import rewardfree_command; rewardfree_command.main()"
+    assert python("-c", code, cwd=tmp_path, env=environment) == f"rewardfree {version}\n"
     assert installed.metadata["Requires-Python"] == ">=3.11"
 
 
@@ -178,3 +181,30 @@ def test_the_source_distribution_holds_what_its_readme_needs(tmp_path):
     assert len(links) > 10 and links - held == set()
     assert {"Makefile", "pyproject.toml", "tools/install.py", "requirements/dev.txt", ".ci/run"} <= held
     assert [name for name in tracked.split() if name not in held] == []
+
+
+#: It gets Ctrl-C at a moment of its import, and again when it has said goodbye.
+PRESSED = """
+import os, signal, sys
+
+class Press:
+    def find_spec(self, name, *_):
+        if name == MOMENT:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+sys.argv[1:] = ["--version"]
+import rewardfree_command
+import atexit
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+rewardfree_command.main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("moment", ["numpy", "rewardfree.model", "typer", "rewardfree.cli.app", "none"])
+def test_ctrl_c_is_quiet_from_the_first_import_to_the_end(moment):
+    code = PRESSED.replace("MOMENT", repr(moment))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+    assert done.stdout == (f"rewardfree {rf.__version__}\n" if moment == "none" else "")

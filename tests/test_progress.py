@@ -140,3 +140,13 @@ def test_exploring_tells_when_asked(screen, clock):
     assert screen.getvalue() == ""
     rf.explore(world, model, rf.Uniform(), episodes=4, progress=True)
     assert "100%" in screen.getvalue() and screen.getvalue().endswith(CLEAR)
+
+
+def test_a_terminal_that_was_closed_takes_nothing_with_it(clock, monkeypatch):
+    class Closed(Screen):
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    screen = Closed(terminal=True)
+    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
+    assert run(screen, clock, [(1, 60.0)] * 5) == ([""] * 5, "")

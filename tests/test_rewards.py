@@ -259,3 +259,96 @@ def test_a_sum_over_all_states_is_no_constant():
         reward_table(lambda s, a: -(s**2).sum(), GRID, H)
     with pytest.raises(ValueError, match=r"terminated\(state\) must return \(6,\)"):
         GivenTermination(spaces.state, lambda s: s.max() > 0.5)(state - 0.3 + 0.6 * state)
+
+
+# --- functions that work in place ---
+
+
+def spoiling(state, action, *more):
+    """What it is given is 0 afterwards."""
+    value = -(state[:, 0] ** 2)
+    for argument in (state, action, *more):
+        argument[...] = 0
+    return value
+
+
+class Walk(rf.World):
+    state, action, horizon = rf.Box.of(x=(-2.0, 2.0)), rf.Box.of(u=(-1.0, 1.0)), 8
+
+    def start(self, rng):
+        return rng.uniform(-1.0, 1.0, 1)
+
+    def sample(self, state, action, h, rng):
+        return np.clip(0.9 * state + 0.3 * action, -2.0, 2.0), np.zeros(len(state), bool)
+
+
+@pytest.mark.parametrize("planner", [rf.DynamicsPlanner(sides=11, actions=3), rf.Mean(clip="range")])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_function_that_works_in_place_spoils_no_later_plan(planner, loaded, tmp_path):
+    def ends(state):
+        ended = state[:, 0] > 1.5
+        state[...] = 0
+        return ended
+
+    def next_state(state, action, next_state):
+        return spoiling(state, action, next_state)
+
+    data = rf.explore(Walk(), strategy=rf.Uniform(), steps=60)
+    if loaded:
+        data.save(tmp_path / "data.npz")
+        data = rf.load(tmp_path / "data.npz")
+    before = {name: getattr(data, name).copy() for name in ("state", "action", "next_state", "starts")}
+    clean = rf.plan(data, "-x**2", planner).value(np.array([[0.5], [-0.7]]))
+    for reward in (spoiling, next_state):
+        rf.plan(data, reward, planner, terminated=ends).value(np.array([[0.5], [-0.7]]))
+    for name, column in before.items():
+        np.testing.assert_array_equal(getattr(data, name), column)
+    np.testing.assert_array_equal(rf.plan(data, "-x**2", planner).value(np.array([[0.5], [-0.7]])), clean)
+    spoiled = rf.plan(data, spoiling, planner).value(np.array([[0.5], [-0.7]]))
+    alike = rf.plan(data, lambda state, action, *more: -(state[:, 0] ** 2), planner)
+    np.testing.assert_array_equal(spoiled, alike.value(np.array([[0.5], [-0.7]])))
+
+
+def test_a_function_that_works_in_place_counts_the_same_return():
+    class Still:
+        def act(self, state, h):
+            state[...] = 7.0
+            return np.zeros((len(state), 1))
+
+    expected = rf.rollouts(
+        Walk(), rf.plan(rf.explore(Walk(), strategy=rf.Uniform(), steps=60), "-x**2"), "-x**2"
+    )
+    assert expected.returns.shape == (20,)
+    one = rf.rollouts(Walk(), Still(), spoiling, episodes=3)
+    other = rf.rollouts(Walk(), Still(), "-x**2", episodes=3)
+    np.testing.assert_array_equal(one.returns, other.returns)
+    assert (other.returns > -8.0 * 1.0).all()
+
+
+def test_a_function_that_works_in_place_spoils_no_finite_world():
+    P = np.full((4, 3, 4), 0.25)
+    named = rf.FiniteWorld(P, 2, 0, states={"level": range(4)}, actions=rf.Discrete(3, "push"))
+    for world in (rf.FiniteWorld(P, 2, 0), named):
+        before = [world.grid.states.copy(), world.grid.state_variables.values.copy()]
+
+        def of_pairs(state, action):
+            value = -1.0 * state.reshape(len(state))
+            state[...], action[...] = 0, 0
+            return value
+
+        def of_next_states(state, action, next_state):
+            value = of_pairs(next_state, action)
+            state[...] = 0
+            return value
+
+        def constant(state, action):
+            state[...], action[...] = 7, 7
+            return 1.0
+
+        values = world.grid.state_variables.values[:, 0]
+        np.testing.assert_array_equal(reward_table(of_pairs, world.grid, 2)[0], -np.tile(values, (3, 1)).T)
+        tabled = rf.rewards.TabledReward(of_next_states, world.grid, 2).at(0)
+        np.testing.assert_array_equal(tabled, np.broadcast_to(-values, (4, 3, 4)))
+        np.testing.assert_array_equal(reward_table(constant, world.grid, 2), np.ones((1, 4, 3)))
+        for array, old in zip((world.grid.states, world.grid.state_variables.values), before, strict=True):
+            np.testing.assert_array_equal(array, old)

@@ -36,6 +36,9 @@ class Placement:
     dtype: DType | None = None
 
 
+#: The longest episode: more was hardly meant, and a loop over its steps would not come back.
+MOST_STEPS = 10**9
+
 #: The default placement.
 CPU = Placement()
 
@@ -178,20 +181,27 @@ def check_kind(value: Any, kind: type, name: str, wanted: str) -> None:
         raise ValueError(f"{name} must be {wanted}, got {value!r:.200}")
 
 
-def count(value: Any, name: str, at_least: int = 1) -> int:
-    """`value` as a whole number of at least `at_least`."""
+def count(value: Any, name: str, at_least: int = 1, at_most: int | None = None) -> int:
+    """`value` as a whole number of at least `at_least`, and of at most `at_most` where that is given."""
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from error
+        raise ValueError(f"{name} must be a whole number, got {value!r:.100}") from error
     if number != value or isinstance(value, bool) or number < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r:.100}")
+    if at_most is not None and number > at_most:
+        raise ValueError(f"{name} must be at most {at_most:,}, got {value!r:.100}")
     return number
 
 
 def counted(number: int, noun: str) -> str:
     """A number of things in words: "1 episode", "20 episodes"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def as_horizon(value: Any, name: str = "horizon") -> int:
+    """`value` as the steps of an episode."""
+    return count(value, name, at_most=MOST_STEPS)
 
 
 def probability(value: Any, name: str) -> float:

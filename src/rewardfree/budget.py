@@ -9,6 +9,8 @@ from typing import Any
 from rewardfree.arrays import count, positive
 from rewardfree.model import Model
 
+#: More was hardly meant: it would outlast anyone.
+MOST = 10**12
 UNITS = ("samples_per_step", "transitions", "episodes", "steps")
 
 
@@ -36,7 +38,7 @@ class Budget:
             choices = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
             raise ValueError(f"give exactly one budget of {choices}, got {got}")
         ((unit, size),) = given.items()
-        return cls(unit, count(size, unit))
+        return cls(unit, count(size, unit, at_most=MOST))
 
 
 @dataclass(frozen=True)

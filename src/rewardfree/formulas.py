@@ -138,7 +138,7 @@ class Formula:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 self._check_call(name, arguments)
                 return list(arguments)
-        source = ast.unparse(node) if not isinstance(node, ast.Constant) else repr(node.value)
+        source = ast.get_source_segment(self.text.strip(), node) or "that"
         power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
         hint = "a power is written x**2" if power else f"it is an expression of numbers, {_EXAMPLE}"
         raise ValueError(f"a formula cannot hold {source:.60}: {hint}")

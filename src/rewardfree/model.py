@@ -14,9 +14,9 @@ from rewardfree.arrays import (
     Floats,
     Integers,
     as_array,
+    as_horizon,
     as_points,
     check_finite,
-    count,
     float_dtype,
     namespace,
     positive,
@@ -70,7 +70,7 @@ class Model:
 
     def regressions(self, horizon: int) -> int:
         """How many designs a run needs: one for each step, or one for all if pooled."""
-        horizon = count(horizon, "horizon")
+        horizon = as_horizon(horizon)
         return 1 if self.pooled else horizon
 
     @property

@@ -25,11 +25,18 @@ def progress(
             elapsed = time.perf_counter() - started
             if shown and (show or elapsed > SILENT_SECONDS) and done:
                 left = elapsed / done * (total - done)
-                sys.stderr.write(f"\r{done / total:4.0%}, {left:.0f} s left \x1b[K")
-                sys.stderr.flush()
-                written = True
+                written = shown = _write(f"\r{done / total:4.0%}, {left:.0f} s left \x1b[K")
             yield done, item
     finally:
         if written:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _write("\r\x1b[K")
+
+
+def _write(text: str) -> bool:
+    """Whether it could be written: a terminal that was closed must not take what was computed with it."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        return False
+    return True

@@ -12,6 +12,8 @@ import numpy as np
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 
+#: Kernels of so many parts are not written; deeper tables would end in errors of Python's own.
+DEEPEST = 100
 #: What makes objects of a kind, by its name in Python.
 _MAKERS: dict[str, dict[str, Callable[..., Any]]] = {}
 #: The same by the short names that are typed on the command line, for those that have one.
@@ -46,21 +48,46 @@ def _place(maker: Callable[..., Any]) -> tuple[str, str]:
 # Files
 
 
-def to_table(value: Any) -> Any:
+def to_text(values: Mapping[str, Any]) -> str:
+    """Named values as JSON."""
+    return json.dumps({name: to_table(value) for name, value in values.items()}, sort_keys=True)
+
+
+def from_text(text: str) -> dict[str, Any]:
+    """The named values that a JSON text of a file describes; see `from_table`."""
+    try:
+        tables = json.loads(text)
+    except RecursionError:
+        raise ValueError("its text is nested too deep") from None
+    if not isinstance(tables, dict):
+        raise ValueError(f"its text must be a table of names, got {tables!r:.100}")
+    return {name: from_table(table) for name, table in tables.items()}
+
+
+def is_made_by(kind: str, value: Any) -> bool:
+    """Whether a value is one of the registered classes of a kind."""
+    return type(value) in _MAKERS[kind].values()
+
+
+def to_table(value: Any, depth: int = 1) -> Any:
     """A value as something JSON can hold."""
+    if depth > DEEPEST:
+        raise ValueError(f"what goes into a file may be nested {DEEPEST} deep, this is deeper")
     if isinstance(value, np.generic):
-        return to_table(value.item())
+        return to_table(value.item(), depth)
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [to_table(entry) for entry in value]
+        return [to_table(entry, depth + 1) for entry in value]
     if isinstance(value, Mapping):
-        return {"table": {str(name): to_table(entry) for name, entry in value.items()}}
+        return {"table": {str(name): to_table(entry, depth + 1) for name, entry in value.items()}}
     if is_dataclass(value) and _CLASSES.get(type(value).__name__) is type(value):
         return {"type": type(value).__name__} | {
-            field.name: to_table(getattr(value, field.name)) for field in fields(value) if field.init
+            field.name: to_table(getattr(value, field.name), depth + 1)
+            for field in fields(value)
+            if field.init
         }
     raise ValueError(
         f"{value!r:.200} cannot be written to a file: only rewardfree's own kinds can, and classes of yours "
@@ -68,20 +95,22 @@ def to_table(value: Any) -> Any:
     )
 
 
-def from_table(table: Any) -> Any:
+def from_table(table: Any, depth: int = 1) -> Any:
     """What a table of a file describes; an unknown name is refused, and nothing in it is executed."""
+    if depth > DEEPEST:
+        raise ValueError(f"a table may be nested {DEEPEST} deep, this one is deeper")
     if isinstance(table, list):
-        return tuple(from_table(entry) for entry in table)
+        return tuple(from_table(entry, depth + 1) for entry in table)
     if not isinstance(table, Mapping):
         return table
     if "number" in table:
         return float(table["number"])
     if "table" in table:
-        return {name: from_table(entry) for name, entry in table["table"].items()}
+        return {name: from_table(entry, depth + 1) for name, entry in table["table"].items()}
     name = table.get("type")
     if name not in _CLASSES:
         raise ValueError(f"there is no {name!r} here: the file is from a newer version, or is damaged")
-    options = {field: from_table(entry) for field, entry in table.items() if field != "type"}
+    options = {field: from_table(entry, depth + 1) for field, entry in table.items() if field != "type"}
     try:
         return _CLASSES[name](**options)
     except TypeError as error:

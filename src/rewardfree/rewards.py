@@ -189,11 +189,16 @@ def for_each(function: Callable[..., Any], *columns: Any) -> Any:
     """What a function returns for columns of n rows, (n,); a constant one may return its number.
 
     One number for all must be what the first row and the last one get alone: a sum over rows is a mistake.
+    The function gets copies: it may work in place, and the columns may be the data themselves.
     """
-    values, n = function(*columns), len(columns[0])
+
+    def returned(rows: slice) -> Any:
+        return function(*(np.array(column[rows]) for column in columns))
+
+    values, n = returned(slice(None)), len(columns[0])
     if not isinstance(values, (Real, np.bool_)):
         return values
-    alone = [function(*(column[row] for column in columns)) for row in (slice(1), slice(n - 1, n)) if n > 1]
+    alone = [returned(row) for row in (slice(1), slice(n - 1, n)) if n > 1]
     constant = all(isinstance(value, (Real, np.bool_)) and value == values for value in alone)
     return np.full(n, values) if constant else values
 

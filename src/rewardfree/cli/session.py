@@ -1,10 +1,14 @@
 """What commands share: their options, what they print, their errors, and how they end when interrupted."""
 
+import itertools
 import re
 import shlex
 import signal
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from rewardfree.cli.console import Console
 from rewardfree.experiments.running import Interrupted
+from rewardfree.interruption import interrupted_later
 from rewardfree.registry import typed_name
 
 Cluster = Annotated[
@@ -100,3 +105,30 @@ def say(console: Console, lines: Iterable[str]) -> None:
             line, number = str(reason), reason.signal
         console.interrupted(line, typed_command())
         raise typer.Exit(128 + number) from None
+
+
+def keep(write: Callable[[Path], None], out: Path) -> None:
+    """Write what a long command made to `out`, while Ctrl-C waits.
+
+    Where that cannot be done it is kept beside it, in the working folder or in the temporary one, and an
+    error says where.
+    """
+    with interrupted_later():
+        try:
+            write(out)
+            return
+        except OSError as error:
+            failure = error
+        place = _kept_elsewhere(write, out)
+    raise failure if place is None else OSError(f"{failure}; what was computed is in {place}") from failure
+
+
+def _kept_elsewhere(write: Callable[[Path], None], out: Path) -> Path | None:
+    """Where there was room for it; nothing is replaced there."""
+    for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
+        names = (folder / f"{out.stem}-{number}{out.suffix}" for number in itertools.count(1))
+        place = next(path for path in names if not path.exists())
+        with suppress(OSError):
+            write(place)
+            return place
+    return None

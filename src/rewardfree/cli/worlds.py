@@ -1,7 +1,7 @@
 """A world by what was typed: the id of a Gymnasium environment, or module:Class of one's own."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,11 +22,12 @@ PLACE = "world"
 def typed_world(name: str, allow_imports: bool, **options: Any) -> rf.World:
     """The world of that name: an id with these options, or what module:Class makes without any."""
     given = {option: value for option, value in options.items() if value is not None}
-    imported = [word for word in (name, *given.values()) if isinstance(word, str) and ":" in word]
+    imported = [text for text in _texts([name, given]) if ":" in text]
     if imported:
         if not allow_imports:
             raise ValueError(
-                f"{imported[0]} may import and run code of its own: say --allow-imports if you trust it"
+                f"{imported[0]!r:.100} would import and run code of its own: "
+                "say --allow-imports if you trust it"
             )
         sys.path.insert(0, str(Path.cwd()))  # as `python -m` has it
     if not is_own(name):
@@ -49,15 +50,27 @@ def placed(data: rf.Experience, name: str) -> rf.Experience:
 
 
 def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str | None, dict[str, Any]]:
-    """What to type for the world of a plan, or for `env` in its place, and its options; None: not known."""
+    """What to type for the world of a plan, or for `env` in its place, and its options; None: not known.
+
+    What a file says is checked: who sent it must not choose other options of `from_gymnasium`.
+    """
     options: dict[str, Any] = {}
     if "gymnasium" in provenance:
         options = {option: provenance.get(option) for option in ("horizon", "names", "angles")}
+        _check_words(options)
     if env is not None:
         return env, {} if is_own(env) else options
-    options |= dict(provenance.get("options") or {})
-    if provenance.get("gymnasium") is not None:
-        return str(provenance["gymnasium"]), options
+    known, more = provenance.get("gymnasium"), provenance.get("options") or {}
+    if not isinstance(known, str | None) or not isinstance(more, Mapping):
+        raise ValueError(f"it names no environment and its options, but {known!r:.100} and {more!r:.100}")
+    taken = sorted({"env", "horizon", "names", "angles", "bounds", "pilot"} & set(more))
+    if taken:
+        raise ValueError(
+            f"its options for gymnasium.make have {taken[0]}, which is none: the file is damaged"
+        )
+    options |= more
+    if known is not None:
+        return known, options
     place = provenance.get(PLACE)
     return (place, options) if isinstance(place, str) and is_own(place) else (None, options)
 
@@ -65,6 +78,24 @@ def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str
 def is_own(name: str) -> bool:
     """Whether it names an object of a module; an id of Gymnasium has a version, or no module."""
     return name.partition(":")[2].isidentifier()
+
+
+def _check_words(options: Mapping[str, Any]) -> None:
+    """Names of variables, which from_gymnasium takes as a list."""
+    for option in ("names", "angles"):
+        words = options[option] or ()
+        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"its {option} must be a list of names, got {words!r:.100}")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value that was typed or read."""
+    if isinstance(value, str):
+        yield value
+    parts = [*value, *value.values()] if isinstance(value, Mapping) else value
+    if isinstance(parts, (list, tuple)):
+        for part in parts:
+            yield from _texts(part)
 
 
 def _with_real_states(world: rf.World | rf.FiniteWorld, name: str) -> rf.World:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rewardfree.arrays import MOST_STEPS
+from rewardfree.data.run_data import MOST_EPISODES
 from rewardfree.files import written_whole
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
@@ -89,23 +91,23 @@ def read_columns(
     action_space = action if isinstance(action, (Box, Discrete)) else _guessed(others, done)
     spaces = Spaces(state_space, action_space)
     rows = len(before)
-    terminated = table.get("terminated", np.zeros(rows)) != 0.0
+    terminated = _flags(path, table, "terminated", np.zeros(rows))
     columns: dict[str, Any] = {
         "spaces": spaces,
         "state": _as(state_space, before),
         "action": _as(action_space, done),
         "next_state": _as(state_space, after),
         "terminated": terminated,
-        "kept": table.get("kept", np.ones(rows)) != 0.0,
+        "kept": _flags(path, table, "kept", np.ones(rows)),
     }
     if "episode" in table:
-        episode = _whole(path, "episode", table["episode"], -1)
+        episode = _whole(path, "episode", table["episode"], -1, MOST_EPISODES)
     else:  # a new one begins where a step does not go on from the last
         follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
         episode = np.concatenate([[0], np.cumsum(~follows)])
     first = np.concatenate([[True], episode[1:] != episode[:-1]])
     if "h" in table:
-        h = _whole(path, "h", table["h"], 0)
+        h = _whole(path, "h", table["h"], 0, MOST_STEPS - 1)
     else:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
     return {**columns, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
@@ -143,15 +145,12 @@ def _names_of(action: Space | Sequence[str]) -> tuple[str, ...]:
 
 def _numbers(path: Path) -> dict[str, Any]:
     with path.open(newline="", encoding="utf-8-sig") as file:  # some programs put a mark in front
-        lines = csv.reader(file)
-        try:
-            header = [name.strip() for name in next(lines)]
-        except StopIteration:
-            raise ValueError(f"{path} is empty: a line of names and lines of numbers were wanted") from None
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is no text: {error}") from None
+        lines = _readable(csv.reader(file), path)
+        header = [name.strip() for name in next(lines, [])]
+        if not header:
+            raise ValueError(f"{path} is empty: a line of names and lines of numbers were wanted")
         rows = []
-        for number, line in enumerate(_readable(lines, path), start=2):
+        for number, line in enumerate(lines, start=2):
             if not line:
                 continue
             try:
@@ -160,11 +159,13 @@ def _numbers(path: Path) -> dict[str, Any]:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             if len(row) != len(header) or not np.isfinite(row).all():
                 raise ValueError(
-                    f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line}"
+                    f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line!r:.200}"
                 )
             rows.append(row)
     if not rows or len(set(header)) != len(header):
-        raise ValueError(f"{path} must have names that differ and at least one line of numbers, got {header}")
+        raise ValueError(
+            f"{path} must have names that differ and at least one line of numbers, got {header!r:.200}"
+        )
     return dict(zip(header, np.array(rows).T, strict=True))
 
 
@@ -193,10 +194,20 @@ def _as(space: Space, values: Any) -> Any:
     return space.checked(values[:, 0], space.name) if isinstance(space, Discrete) else values
 
 
-def _whole(path: Any, name: str, column: Any, lowest: int) -> Any:
+def _whole(path: Any, name: str, column: Any, lowest: int, highest: int) -> Any:
     if (column != column.round()).any() or column.min() < lowest:
         raise ValueError(f"{path}: {name} must be whole numbers of at least {lowest}, got {column.min()}")
+    if column.max() > highest:
+        raise ValueError(f"{path}: {name} must be at most {highest:,}, got {column.max():g}")
     return column.astype(np.int64)
+
+
+def _flags(path: Any, table: dict[str, Any], name: str, usual: Any) -> Any:
+    column = table.get(name, usual)
+    if not np.isin(column, (0.0, 1.0)).all():
+        wrong = column[~np.isin(column, (0.0, 1.0))][0]
+        raise ValueError(f"{path}: {name} must be 0 or 1, or false or true, in every line, got {wrong:g}")
+    return column != 0.0
 
 
 def _number(cell: str) -> float:

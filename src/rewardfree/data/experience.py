@@ -10,11 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import Actions, Flags, Integers, States, count
+from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, check_kind
 from rewardfree.data.csv_files import read_columns, write_columns
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
+from rewardfree.files import content_of
 from rewardfree.model import Model, fitted_model
 from rewardfree.worlds import Box, Observation, ScaledModel, Scaling, Space, Spaces
 
@@ -59,14 +60,12 @@ class Experience(RunData):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experience:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION)
-        try:
+        columns, arrays, fields = read_run(path, cls.__name__, FILE_VERSION, "starts|centre|scale")
+        with content_of(path, "an experience"):
             model = fields.pop("fitted")
             scaling = None if model is None else Scaling(arrays["centre"], arrays["scale"])
             fitted = None if scaling is None else ScaledModel(model, scaling)
             return cls(**fields, **columns, starts=arrays["starts"], fitted=fitted)._checked()
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{path} does not hold an experience: {error}") from error
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line for each step: episode, h, state, action, next_ state, terminated, kept."""
@@ -95,7 +94,7 @@ class Experience(RunData):
         columns = read_columns(path, state, action, tuple(angles))
         first = np.flatnonzero(columns.pop("first"))
         last = columns["h"].max(initial=0)
-        length = int(last) + 1 if horizon is None else count(horizon, "horizon")
+        length = int(last) + 1 if horizon is None else as_horizon(horizon)
         if last >= length:
             raise ValueError(f"{path} has steps beyond the horizon of {length}: h goes up to {last}")
         return cls(
@@ -108,19 +107,28 @@ class Experience(RunData):
             **columns,
         )._checked()
 
+    def check(self) -> None:
+        super().check()
+        check_kind(self.spaces, Spaces, "spaces", "a state space and an action space")
+        check_kind(self.provenance, Mapping, "provenance", "a table")
+        if self.observation is not None:
+            check_kind(self.observation, Observation, "observation", "what is observed, or nothing")
+            self.observation.check(self.spaces.state)
+        if self.fitted is not None:
+            self.fitted.check(self.spaces)
+
     def _checked(self) -> Self:
-        state = self.spaces.state.checked(self.state, "state")
-        following = self.spaces.state.checked(self.next_state, "next_state")
-        action = self.spaces.action.checked(self.action, "action")
-        self.spaces.state.checked(self.starts, "starts")
-        for name, kinds in (("episode", "iu"), ("h", "iu"), ("terminated", "b"), ("kept", "b")):
-            if getattr(self, name).dtype.kind not in kinds:
-                raise ValueError(f"{name} must be whole numbers or flags, got {getattr(self, name).dtype}")
-        if len(self.h) and not (self.h.min() >= 0 and self.h.max() < self.horizon):
-            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {self.h.min()}..{self.h.max()}")
-        if self.fitted is not None and len(self.fitted.scaling.centre) != len(self.spaces.groups):
-            raise ValueError(f"the scaling must have {len(self.spaces.groups)} features")
-        return replace(self, state=state, action=action, next_state=following)
+        """These data with states and actions in their spaces' own form; what cannot be is refused."""
+        self.check()
+        columns = {
+            "state": self.spaces.state.checked(self.state, "state"),
+            "action": self.spaces.action.checked(self.action, "action"),
+            "next_state": self.spaces.state.checked(self.next_state, "next_state"),
+            "starts": self.spaces.state.checked(self.starts, "starts"),
+        }
+        for column in columns.values():
+            column.flags.writeable = False
+        return replace(self, **columns)
 
     def at(self, rows: Any) -> Samples:
         """Some of the steps as arrays."""

@@ -7,10 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import Flags, Integers, counted
+from rewardfree.arrays import Flags, Integers, as_horizon, check_kind, count, counted
 from rewardfree.budget import Budget
 from rewardfree.data.samples import COLUMNS
 from rewardfree.model import Model
+from rewardfree.registry import is_made_by
+
+#: The largest number of an episode that a table of text can hold to its last digit.
+MOST_EPISODES = 2**53
 
 
 class RunData(ABC):
@@ -20,6 +24,7 @@ class RunData(ABC):
     model: Model  # what the run explored with
     strategy: Any
     seed: int
+    stopped_by: str
     episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
     h: Integers  # (t,) int, from 0
     terminated: Flags  # (t,) bool
@@ -74,6 +79,25 @@ class RunData(ABC):
     @cached_property
     def _centred(self) -> Self:
         return replace(self, model=replace(self.model, centred=True))  # type: ignore[type-var]
+
+    def check(self) -> None:
+        """Refuse what no exploration leaves behind, in data that come from a file."""
+        as_horizon(self.horizon)
+        count(self.seed, "seed", at_least=0)
+        check_kind(self.model, Model, "model", "a rewardfree Model")
+        check_kind(self.stopped_by, str, "stopped_by", "text")
+        if self.strategy is not None and not is_made_by("strategy", self.strategy):
+            raise ValueError(f"strategy must be one of rewardfree's, got {self.strategy!r:.200}")
+        for name, kinds in (("episode", "iu"), ("h", "iu"), ("terminated", "b"), ("kept", "b")):
+            column = getattr(self, name)
+            if column.dtype.kind not in kinds or column.ndim != 1:
+                raise ValueError(f"{name} must be whole numbers or flags of shape (t,), got {column.dtype}")
+        for name, lowest, highest in (("episode", -1, MOST_EPISODES), ("h", 0, self.horizon - 1)):
+            column = getattr(self, name)
+            if len(column) and not (column.min() >= lowest and column.max() <= highest):
+                raise ValueError(
+                    f"{name} must lie in {lowest}..{highest}, got {column.min()}..{column.max()}"
+                )
 
     @cached_property
     def prepared(self) -> dict[Any, Any]:

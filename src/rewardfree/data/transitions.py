@@ -9,8 +9,10 @@ from typing import Any
 from rewardfree.arrays import Flags, Integers
 from rewardfree.data.run_data import RunData
 from rewardfree.data.run_files import read_run, write_run
+from rewardfree.files import content_of
 from rewardfree.model import Model
-from rewardfree.worlds.grid import Grid, stored_grid
+from rewardfree.worlds.grid import NAMED_ARRAYS, Grid, stored_grid
+from rewardfree.worlds.spaces import Discrete
 
 #: Of files without names, which older versions read too, and of those with them.
 FILE_VERSION, NAMED_VERSION = 1, 2
@@ -52,12 +54,20 @@ class Transitions(RunData):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transitions:
         """The data in that file; a damaged or foreign one is refused."""
-        columns, arrays, fields = read_run(path, cls.__name__, NAMED_VERSION)
-        try:
-            grid = stored_grid(arrays["states"], arrays["actions"], arrays)
-            return cls(grid, **fields, **columns)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} does not hold transitions: {error}") from error
+        known = f"states|actions|{NAMED_ARRAYS}"
+        columns, arrays, fields = read_run(path, cls.__name__, NAMED_VERSION, known)
+        with content_of(path, "transitions"):
+            data = cls(stored_grid(arrays["states"], arrays["actions"], arrays), **fields, **columns)
+            data.check()
+        return data
+
+    def check(self) -> None:
+        super().check()
+        s, a = self.grid.shape
+        for name, size in (("state", s), ("action", a), ("next_state", s)):
+            Discrete(size, name).checked(getattr(self, name), name)
+        if not self.model.automatic:
+            self.model.fixed.checked(self.model.inputs(self.grid.points[:1], 1), "states and actions")
 
     def _whole_episodes(self) -> int:
         """A budget of steps may have cut the last one."""

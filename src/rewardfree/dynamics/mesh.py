@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rewardfree.dynamics.termination import nearest
 from rewardfree.worlds.spaces import Spaces
 
 #: A noisy next state is represented by this many draws, or fewer where the matrix would grow too large.
@@ -140,9 +141,14 @@ class MeshDynamics:
         """The next states (a*m,d) that are equally likely at each node and action: one if none is random."""
         if not self.noisy:
             return [self.next_states]
-        per_draw = len(self.next_states) * 2 ** len(self.mesh.sides)
-        draws = int(np.clip(MOST_WEIGHTS // per_draw, 4, DRAWS))
-        return [self.moved(self.next_states, shift) for shift in self.noise(self.pairs[0], draws)]
+        return [self.moved(self.next_states, shift) for shift in self.noise(self.pairs[0], self.draws)]
+
+    @property
+    def draws(self) -> int:
+        """How many outcomes stand for a noisy next state."""
+        dynamics: Any = self.predictor
+        per_draw = len(self.actions) * self.mesh.size * 2 ** len(self.mesh.sides)
+        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, DRAWS)), len(dynamics.points))
 
     @cached_property
     def matrix(self) -> Any:
@@ -159,8 +165,7 @@ class MeshDynamics:
         """
         dynamics: Any = self.predictor
         draws = min(draws, len(dynamics.points))
-        _, nearest = self._neighbours.query(self._state_inputs(state), k=draws)
-        missed = dynamics.residuals[nearest]  # (n,k,d)
+        missed = dynamics.residuals[nearest(self._neighbours, self._state_inputs(state), draws)]  # (n,k,d)
         missed = (missed - missed.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
         return np.moveaxis(missed, 1, 0)
 

@@ -9,6 +9,15 @@ from rewardfree.arrays import check_finite
 from rewardfree.rewards import for_each
 from rewardfree.worlds import Scaling, Space
 
+#: Squares of what is farther away would be infinite, and nothing would be near.
+FAR = 1e100
+
+
+def nearest(tree: Any, points: Any, count: int = 1) -> Any:
+    """The nearest points of a k-d tree to points (n,f), (n,) or (n,count)."""
+    _, indices = tree.query(np.clip(points, -FAR, FAR), k=count)
+    return indices
+
 
 class ObservedTermination:
     """A state ends an episode if the nearest next state seen did; distances in standardised features."""
@@ -25,8 +34,7 @@ class ObservedTermination:
         """Whether states (n,d) are ends, (n,) bool."""
         if self._tree is None:
             return np.zeros(len(state), bool)
-        _, nearest = self._tree.query(self._scaling(self.space.features(state)))
-        return self.terminated[nearest]
+        return self.terminated[nearest(self._tree, self._scaling(self.space.features(state)))]
 
 
 class GivenTermination:

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import Flags, Floats, Integers, as_number, count, counted, probability
+from rewardfree.arrays import Flags, Floats, Integers, as_horizon, as_number, count, counted, probability
+from rewardfree.budget import MOST
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
 from rewardfree.streams import stream
@@ -80,12 +81,12 @@ def rollouts(
     the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less. A Gymnasium
     environment or its id is taken as `from_gymnasium` makes a world of it.
     """
-    episodes, seed = count(episodes, "episodes"), count(seed, "seed", at_least=0)
+    episodes, seed = count(episodes, "episodes", at_most=MOST), count(seed, "seed", at_least=0)
     system = as_world(world)
     simulator = LabelledWorld(system) if isinstance(system, FiniteWorld) else system
     check_declared(simulator)
     planned = plan.horizon if isinstance(plan, Plan) else None
-    steps = count(horizon, "horizon") if horizon is not None else planned or simulator.horizon
+    steps = as_horizon(horizon) if horizon is not None else planned or simulator.horizon
     if steps > simulator.horizon:
         raise ValueError(
             f"{steps} steps were asked for, and episodes of this world have {simulator.horizon}: "
@@ -105,7 +106,7 @@ def rollouts(
             if not len(numbers):
                 break
             now = np.array(states)
-            actions: Any = plan.act(now, h)
+            actions: Any = plan.act(now.copy(), h)  # a policy of one's own may work in place
             after = [stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)]
             next_states = np.array([step[0] for step in after])
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():

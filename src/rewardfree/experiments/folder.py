@@ -53,5 +53,5 @@ class ResultsFolder:
         try:
             made = json.loads(path.read_text(encoding="utf-8"))
             return {str(name): str(value) for name, value in made.items()}
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is damaged ({error}): remove it, and the page says less") from error

@@ -1,23 +1,30 @@
 """Maps of single runs of a sweep: what the world is like, and what a run knew of it after N samples."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from rewardfree.arrays import check_finite
 from rewardfree.budget import Budget
 from rewardfree.experiments.curves import estimates_at, plans_at
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
-from rewardfree.files import read_arrays, write_arrays
+from rewardfree.files import content_of, read_arrays, write_arrays
 from rewardfree.planning import Mean, reward_tables
 from rewardfree.strategies import RunBatch, rounds_for
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1
+#: What the maps of a run say in words, and the shapes of the others: n checkpoints, k steps, m samples.
+_SAID = ("world", "model", "strategy")
+_SHAPES = {
+    "sizes": "n", "steps": "k", "reward": "sa", "law": "st", "law_action": "", "sigma": "nksa",
+    "state": "km", "action": "km", "value": "nhs", "policy": "nhs",
+}  # fmt: skip
 #: Strategies whose runs are shown first, where a sweep has them, and how many are in all.
 SHOWN, MOST = ("generative", "online", "qiu", "greedy"), 4
 
@@ -124,7 +131,10 @@ def write_maps(runs: Sequence[SweepUnit], path: Path, runner: Runner) -> Iterato
 
 def maps_are_there(runs: Sequence[SweepUnit], path: Path) -> bool:
     """Whether a file holds just these runs."""
-    return path.exists() and str(read_arrays(path, "RunMaps", FILE_VERSION)["key"]) == _key(runs)
+    if not path.exists():
+        return False
+    arrays = read_arrays(path, "RunMaps", FILE_VERSION, "key")
+    return "key" in arrays and str(arrays["key"]) == _key(runs)
 
 
 def _key(runs: Sequence[SweepUnit]) -> str:
@@ -133,24 +143,41 @@ def _key(runs: Sequence[SweepUnit]) -> str:
 
 def read_maps(path: Path) -> list[dict[str, Any]]:
     """The maps of a file, world by world: what the world is like, and its runs."""
-    arrays = read_arrays(path, "RunMaps", FILE_VERSION)
+    arrays = read_arrays(path, "RunMaps", FILE_VERSION, rf"\d+/({'|'.join((*_SAID, *_SHAPES))})")
     of_runs: dict[str, dict[str, Any]] = {}
     for name, value in arrays.items():
         number, _, field = name.partition("/")
-        if field:
-            of_runs.setdefault(number, {})[field] = value
+        of_runs.setdefault(number, {})[field] = value
     worlds: dict[tuple[str, str], dict[str, Any]] = {}
-    for number in sorted(of_runs, key=int):
-        maps = of_runs[number]
-        shared = {
-            "title": str(maps["model"]),
-            "steps": maps["steps"].tolist(),
-            "reward": maps["reward"],
-            "law": maps["law"],
-            "law_action": float(maps["law_action"]),
-            "runs": [],
-        }
-        world = worlds.setdefault((str(maps["world"]), str(maps["model"])), shared)
-        names = ("sizes", "sigma", "state", "action", "value", "policy")
-        world["runs"].append({"strategy": str(maps["strategy"]), **{name: maps[name] for name in names}})
+    with content_of(path, "maps of runs"):
+        for number in sorted(of_runs, key=int):
+            maps = of_runs[number]
+            _check_maps(maps)
+            shared = {
+                "title": str(maps["model"]),
+                "steps": maps["steps"].tolist(),
+                "reward": maps["reward"],
+                "law": maps["law"],
+                "law_action": float(maps["law_action"]),
+                "runs": [],
+            }
+            world = worlds.setdefault((str(maps["world"]), str(maps["model"])), shared)
+            names = ("sizes", "sigma", "state", "action", "value", "policy")
+            world["runs"].append({"strategy": str(maps["strategy"]), **{name: maps[name] for name in names}})
     return list(worlds.values())
+
+
+def _check_maps(maps: Mapping[str, Any]) -> None:
+    """Refuse maps of one run whose parts are missing, not finite, or do not fit each other."""
+    lengths: dict[str, int] = {}
+    for name, letters in _SHAPES.items():
+        array = maps[name]
+        if array.dtype.kind not in "iuf" or array.ndim != len(letters) or 0 in array.shape:
+            raise ValueError(f"{name} must be numbers ({letters}), got {array.dtype} of shape {array.shape}")
+        check_finite(array, name)
+        for letter, length in zip(letters, array.shape, strict=True):
+            if lengths.setdefault(letter, length) != length:
+                raise ValueError(f"{name} has shape {array.shape}, which does not fit the other maps")
+    sizes = maps["sizes"]
+    if sizes.dtype.kind == "f" or sizes.min() < 0 or sizes.max() > lengths["m"]:
+        raise ValueError(f"sizes must be whole numbers of 0..{lengths['m']}, got {sizes!r:.200}")

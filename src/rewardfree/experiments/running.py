@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from rewardfree.experiments import cluster as dask_cluster
 from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit, errors_of
-from rewardfree.interruption import terminated_as_interrupted
+from rewardfree.interruption import signal_of, terminated_as_interrupted
 from rewardfree.posterior import room_for
 from rewardfree.progress import progress
 
@@ -27,11 +26,11 @@ AHEAD = 2
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM in the middle of a run; its text says what is stored."""
+    """Ctrl-C, SIGTERM or SIGHUP in the middle of a run; its text says what is stored."""
 
     def __init__(self, text: str, reason: KeyboardInterrupt) -> None:
         super().__init__(text)
-        self.signal = signal.SIGTERM if reason.args else signal.SIGINT
+        self.signal = signal_of(reason)
 
 
 class Watch(Protocol):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from rewardfree.experiments.unit import GapRecord, Unit
 
-#: Marks a file as ours ("rfst"), and its layout.
-APPLICATION, VERSION = 0x72667374, 2
+#: Marks a file as ours ("rfst"), and its layout. Layout 2 has no hashes: what is in it is not checked.
+APPLICATION, VERSION, OLDEST = 0x72667374, 3, 2
 COLUMNS = tuple(field.name for field in fields(GapRecord))
 #: A record that is a table may say under this name what it took: CPU seconds by what they were spent on.
 SECONDS: Final = "seconds"
@@ -27,8 +28,17 @@ _TABLES = (
     "CREATE TABLE json_records (key TEXT NOT NULL REFERENCES units, place INTEGER, record TEXT NOT NULL, "
     "seconds TEXT NOT NULL, PRIMARY KEY (key, place))",
     "CREATE TABLE wanted (key TEXT PRIMARY KEY)",  # the units of the sweep that was started last
+    "CREATE TABLE hashes (key TEXT PRIMARY KEY, hash TEXT NOT NULL)",  # of each unit's content, and of WANTED
 )
-#: SQLite's codes for a disk that is full or fails.
+#: The key of the hash of the wanted keys; those of units are hashes themselves.
+WANTED: Final = "wanted"
+#: What a unit's hash is of, in this order.
+_CONTENT = (
+    "SELECT key, unit, world, model, strategy FROM units {where}",
+    f"SELECT key, {', '.join(COLUMNS)} FROM records {{where}} ORDER BY key, planner, seed, samples",
+    "SELECT key, place, record, seconds FROM json_records {where} ORDER BY key, place",
+)
+#: SQLite's codes for a disk that is full or fails; it needs some room even to read.
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
@@ -43,15 +53,24 @@ class Store:
             raise ValueError(
                 f"there are no results in {self.path.parent}: run a sweep with --out there first"
             )
+        self._verified = False
         with self._named():
-            self._base = sqlite3.connect(self.path, isolation_level=None)
             try:
-                if create:
-                    self._create()
-                self._check()
-            except BaseException:
-                self._base.close()
-                raise
+                self._open(sqlite3.connect(self.path, isolation_level=None), create)
+            except sqlite3.OperationalError as error:
+                if create or not _is_no_room(error):
+                    raise
+                self._open(_copy_in_memory(self.path), create)
+
+    def _open(self, base: sqlite3.Connection, create: bool) -> None:
+        self._base = base
+        try:
+            if create:
+                self._create()
+            self._check()
+        except BaseException:
+            self._base.close()
+            raise
 
     def close(self) -> None:
         self._base.close()
@@ -80,6 +99,7 @@ class Store:
         with self._named(), self._transaction():
             self._base.execute("DELETE FROM wanted")
             self._base.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", [(key,) for key in keys])
+            self._note(WANTED, self._hash_of_wanted())
 
     def keys(self) -> set[str]:
         """The units that are done."""
@@ -100,6 +120,7 @@ class Store:
             self._insert("units", [(key, unit.text, *unit.names)])
             self._insert("records", gaps)
             self._insert("json_records", tables)
+            self._note(key, self._hashes("WHERE key = ?", key)[key])
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every record of the sweep with its names, worlds, models and strategies in the order of the sweep.
@@ -115,6 +136,7 @@ class Store:
             "records.planner, records.samples, records.seed, key"
         )
         with self._named():
+            self._verify()
             yield from self._base.execute(query)
 
     def tables(self) -> list[dict[str, Any]]:
@@ -123,17 +145,53 @@ class Store:
             "SELECT record, seconds FROM json_records JOIN wanted USING (key) ORDER BY wanted.rowid, place"
         )
         with self._named():
+            self._verify()
             stored = self._base.execute(query).fetchall()
         try:
             return [{**json.loads(record), SECONDS: json.loads(seconds)} for record, seconds in stored]
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise self._damaged(error) from error
 
     def seeds(self) -> list[int]:
         """Of the runs of the sweep, ascending; what needs no data has none."""
         query = "SELECT DISTINCT seed FROM records JOIN wanted USING (key) WHERE samples > 0 ORDER BY seed"
         with self._named():
+            self._verify()
             return [seed for (seed,) in self._base.execute(query)]
+
+    def _verify(self) -> None:
+        """Refuse results that are not what was written; once, before the first are read."""
+        if self._verified or not self._hashed:
+            return
+        with self._reading():  # while another process adds to them
+            (state,) = self._base.execute("PRAGMA integrity_check(1)").fetchone()
+            stored = dict(self._base.execute("SELECT key, hash FROM hashes"))
+            content = self._hashes()
+            wanted = self._hash_of_wanted()
+        if state != "ok":
+            raise self._damaged(state)
+        if stored.pop(WANTED, wanted) != wanted:
+            raise self._damaged("the list of its units is not what was written")
+        if stored != content:
+            changed = sum(stored.get(key) != hashed for key, hashed in content.items())
+            raise self._damaged(f"the results of {max(changed, 1)} units are not what was written")
+        self._verified = True
+
+    def _hashes(self, where: str = "", *parameters: str) -> dict[str, str]:
+        """The hash of what is stored of each unit, by its key."""
+        digests: dict[str, Any] = {}
+        for query in _CONTENT:
+            for key, *row in self._base.execute(query.format(where=where), parameters):
+                digests.setdefault(key, hashlib.sha256()).update(repr(row).encode())
+        return {key: digest.hexdigest() for key, digest in digests.items()}
+
+    def _hash_of_wanted(self) -> str:
+        keys = self._base.execute("SELECT key FROM wanted ORDER BY rowid").fetchall()
+        return hashlib.sha256(repr(keys).encode()).hexdigest()
+
+    def _note(self, key: str, hashed: str) -> None:
+        if self._hashed:
+            self._base.execute("INSERT OR REPLACE INTO hashes VALUES (?, ?)", (key, hashed))
 
     def _create(self) -> None:
         """Make an empty file a store: all of it or nothing, whoever else tries the same."""
@@ -164,6 +222,15 @@ class Store:
                 self._base.execute("ROLLBACK")
             raise
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Everything read in the block is of one moment."""
+        self._base.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._base.execute("COMMIT")
+
     def _check(self) -> None:
         (application,) = self._base.execute("PRAGMA application_id").fetchone()
         (version,) = self._base.execute("PRAGMA user_version").fetchone()
@@ -171,11 +238,13 @@ class Store:
             raise ValueError(f"{self.path} is not a store of results: name another folder")
         if version > VERSION:
             raise ValueError(f"{self.path} was written by a newer rewardfree (layout {version}): update it")
-        if version < VERSION:
+        if version < OLDEST:
             raise ValueError(f"{self.path} has an older layout ({version}): run its sweep in another folder")
         (state,) = self._base.execute("PRAGMA quick_check").fetchone()
         if state != "ok":
             raise self._damaged(state)
+        query = "SELECT count(*) FROM sqlite_master WHERE name = 'hashes'"
+        self._hashed = self._base.execute(query).fetchone() == (1,)
 
     def _damaged(self, why: object) -> ValueError:
         return ValueError(f"{self.path} is damaged ({why}): move it away and run the sweep again")
@@ -186,13 +255,29 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM:  # not every one has a code
+            if _is_no_room(error):
                 raise OSError(
                     f"{self.path}: {error}; what was stored before is safe, run it again when there is room"
                 ) from error
             if isinstance(error, sqlite3.OperationalError):
                 raise OSError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error
+
+
+def _copy_in_memory(path: Path) -> sqlite3.Connection:
+    """The same store without its file: to read that, SQLite makes another beside it, for which it needs room.
+
+    Whoever has the file for itself can do without.
+    """
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    with closing(sqlite3.connect(path, isolation_level=None)) as base:
+        base.execute("PRAGMA locking_mode = EXCLUSIVE")
+        base.backup(copy)
+    return copy
+
+
+def _is_no_room(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM  # not every one has a code
 
 
 def _json(value: Any) -> str:

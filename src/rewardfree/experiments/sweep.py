@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardfree.arrays import check_kind, count, float_dtype
+from rewardfree.budget import MOST
 from rewardfree.experiments.unit import NO_DATA, ReferenceUnit, SweepUnit, Unit
 from rewardfree.model import Model
 from rewardfree.planning import Planner
@@ -66,6 +67,8 @@ class Sweep:
                 return cls.of(tomllib.load(file), path.stem, allow_imports)
         except ValueError as error:  # as tomllib's own are
             raise ValueError(f"{path}: {error}") from error
+        except RecursionError:
+            raise ValueError(f"{path} is nested too deep to be a sweep") from None
 
     @classmethod
     def of(cls, table: Mapping[str, Any], name: str = "sweep", allow_imports: bool = False) -> Sweep:
@@ -177,4 +180,4 @@ def _checkpoints(table: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
     given = [unit for unit in ("samples_per_step", "transitions") if unit in table]
     if len(given) != 1 or not isinstance(table[given[0]], list) or not table[given[0]]:
         raise ValueError("give one list of checkpoints: samples_per_step = [10, 20], or transitions = [100]")
-    return given[0], tuple(sorted({count(n, given[0]) for n in table[given[0]]}))
+    return given[0], tuple(sorted({count(n, given[0], at_most=MOST) for n in table[given[0]]}))

@@ -8,6 +8,9 @@ from rewardfree.kernels.algebra import Kernel, set_fields
 from rewardfree.kernels.stationary import check_size
 from rewardfree.registry import registered
 
+#: More layers change nothing that floats could show, and take their time.
+MOST_LAYERS = 10_000
+
 
 @registered("kernel", "ntk")
 @dataclass(frozen=True)
@@ -23,7 +26,9 @@ class NeuralTangent(Kernel):
     bias: float = 0.0
 
     def __post_init__(self) -> None:
-        set_fields(self, depth=count(self.depth, "depth"), bias=non_negative(self.bias, "bias"))
+        set_fields(
+            self, depth=count(self.depth, "depth", at_most=MOST_LAYERS), bias=non_negative(self.bias, "bias")
+        )
 
     def _check(self, points: Array, name: str) -> None:
         check_size(points, name, power=4, unit=1.0, offset=math.sqrt(self.bias))

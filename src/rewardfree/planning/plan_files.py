@@ -1,27 +1,41 @@
 """Plans as files: arrays, and one text of JSON; no pickle, and no code."""
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import as_horizon, as_number, check_kind
 from rewardfree.data import Samples
 from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, ObservedTermination
 from rewardfree.estimates import SampledEstimate
-from rewardfree.files import kind_of, read_arrays, write_arrays
+from rewardfree.files import content_of, kind_of, read_arrays, write_arrays
 from rewardfree.model import MODEL_POSTERIORS
+from rewardfree.planning.alg1 import ValuePlanner
 from rewardfree.planning.counted import LabelPlan
 from rewardfree.planning.finite import FinitePlan
-from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan
+from rewardfree.planning.mesh.plan import MeshPlan, TabulatedPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues
+from rewardfree.planning.plan_checks import (
+    check_discount,
+    check_mesh,
+    check_policy,
+    check_regression,
+    check_said,
+    check_said_of_world,
+    check_source,
+    check_table,
+    check_values,
+    flags,
+    numbers,
+)
 from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
-from rewardfree.registry import from_table, to_table
+from rewardfree.registry import from_text, to_table, to_text
 from rewardfree.rewards import RewardFunction, ends_of
-from rewardfree.worlds import ScaledModel, Scaling
-from rewardfree.worlds.grid import stored_grid
+from rewardfree.worlds import Discrete, ScaledModel, Scaling, Spaces
+from rewardfree.worlds.grid import NAMED_ARRAYS, stored_grid
 
 FILE_VERSION = 3
 #: What every plan says about itself, and what every one on real states says besides.
@@ -29,6 +43,15 @@ _PLAN = ("horizon", "planner", "chosen_by", "model", "transitions", "discount")
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
 _SAMPLES = ("state", "action", "next_state", "terminated")
+_ON_MESH = "about|points|weights|middle|unit|ends|centre|scale|low|high|sides|tables|to_go|actions|residuals"
+#: The names of the arrays of each kind, as patterns.
+_ARRAYS = {
+    "FinitePlan": f"about|states|coordinates|actions|values|{NAMED_ARRAYS}",
+    "LabelPlan": "about|actions|values",
+    "MeshPlan": f"{_ON_MESH}|seen|seen_ends",
+    "TabulatedPlan": f"{_ON_MESH}|rewards|going",
+    "SampledPlan": rf"about|centre|scale|actions|centres|({'|'.join((*_SAMPLES, 'weights'))})\d+",
+}
 
 
 def load_plan(path: str | os.PathLike[str]) -> FinitePlan | WorldPlan:
@@ -45,13 +68,9 @@ def load_plan(path: str | os.PathLike[str]) -> FinitePlan | WorldPlan:
         raise ValueError(f"{path} holds data: use rf.load, and rf.plan for a plan")
     if kind not in readers:
         read_arrays(path, "plan", FILE_VERSION)  # which says what is wrong
-    arrays = read_arrays(path, kind, FILE_VERSION)
-    try:
-        header = json.loads(str(arrays.pop("about")))
-        fields = {name: from_table(value) for name, value in header.items()}
-        return readers[kind](arrays, fields)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ValueError(f"{path} does not hold a plan: {error}") from error
+    arrays = read_arrays(path, kind, FILE_VERSION, _ARRAYS[kind])
+    with content_of(path, "a plan"):
+        return readers[kind](arrays, from_text(str(arrays.pop("about"))))
 
 
 def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
@@ -71,11 +90,12 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
 
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
-    states, coordinates, actions = arrays["states"], arrays["coordinates"], arrays["actions"]
-    grid = stored_grid(states, coordinates, arrays)
-    if actions.shape != arrays["values"].shape or actions.shape != (fields["horizon"], len(grid.states)):
-        raise ValueError(f"its actions have shape {actions.shape}")
-    return FinitePlan(grid=grid, actions=actions, values=arrays["values"], **fields)
+    check_said(fields)
+    grid = stored_grid(arrays["states"], arrays["coordinates"], arrays)
+    plan = FinitePlan(grid=grid, actions=arrays["actions"], values=arrays["values"], **fields)
+    check_policy(arrays, as_horizon(plan.horizon), grid.shape)
+    check_discount(plan.discount, plan.horizon)
+    return plan
 
 
 def write_label_plan(path: str | os.PathLike[str], plan: LabelPlan) -> None:
@@ -84,13 +104,16 @@ def write_label_plan(path: str | os.PathLike[str], plan: LabelPlan) -> None:
 
 
 def _label_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> LabelPlan:
-    actions, values, spaces = arrays["actions"], arrays["values"], fields["spaces"]
-    if actions.shape != values.shape or actions.shape != (fields["horizon"], spaces.state.n):
-        raise ValueError(f"its actions have shape {actions.shape}")
-    spaces.action.checked(actions.reshape(-1), "its actions")
+    check_said_of_world(fields)
+    spaces, horizon, text = fields["spaces"], as_horizon(fields["horizon"]), fields["reward"]
+    if not isinstance(spaces.state, Discrete) or not isinstance(spaces.action, Discrete):
+        raise ValueError(f"its states and actions must be labels, got {spaces!r:.200}")
+    check_policy(arrays, horizon, (spaces.state.n, spaces.action.n))
+    check_discount(fields["discount"], horizon)
+    if text is not None:
+        RewardFunction(text, spaces)  # which refuses what is no formula here
     described = {name: fields[name] for name in _WORLD_PLAN}
-    tables = {"actions": actions, "values": values}
-    return LabelPlan(**described, **tables, text=fields["reward"])
+    return LabelPlan(**described, actions=arrays["actions"], values=arrays["values"], text=text)
 
 
 def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:
@@ -159,40 +182,53 @@ def _mesh_numbers(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
 
 
 def _mesh_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> MeshPlan:
-    spaces = fields["spaces"]
-    is_end: Any
-    if "terminated" in fields:
-        is_end = GivenTermination(spaces.state, *ends_of(fields["terminated"], spaces))
-    else:
-        is_end = ObservedTermination(spaces.state, arrays["seen"], arrays["seen_ends"])
+    check_said_of_world(fields)
+    spaces, is_end = fields["spaces"], _ends(arrays, fields)
+    parts = _mesh_parts(arrays, fields, is_end)
     return MeshPlan(
-        **_mesh_parts(arrays, fields, is_end),
+        **parts,
         reward=RewardFunction(fields["reward"], spaces),
-        depth=fields["depth"],
+        depth=as_depth(fields["depth"], len(parts["on_mesh"].actions)),
     )
 
 
+def _ends(arrays: dict[str, Any], fields: dict[str, Any]) -> GivenTermination | ObservedTermination:
+    space = fields["spaces"].state
+    if "terminated" in fields:
+        return GivenTermination(space, *ends_of(fields["terminated"], fields["spaces"]))
+    seen = space.checked(numbers(arrays, "seen", None, space.size), "seen")
+    return ObservedTermination(space, seen, flags(arrays, "seen_ends", len(seen)))
+
+
 def _tabulated_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> TabulatedPlan:
-    tables = {name: arrays[name] for name in ("rewards", "going")}
-    return TabulatedPlan(**_mesh_parts(arrays, fields, None), **tables)
+    check_said_of_world(fields)
+    parts = _mesh_parts(arrays, fields, None)
+    check_table(arrays["rewards"], arrays["going"], parts["on_mesh"])
+    return TabulatedPlan(**parts, **{name: arrays[name] for name in ("rewards", "going")})
 
 
 def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> dict[str, Any]:
     """The fields that both kinds of plans on a mesh have."""
-    spaces = fields["spaces"]
+    spaces, noisy = fields["spaces"], fields["noisy"]
     scaled = ScaledModel(fields["model"], Scaling(arrays["centre"], arrays["scale"]))
+    check_mesh(arrays, spaces, scaled)
     points, weights, middle, unit = (arrays[name] for name in ("points", "weights", "middle", "unit"))
     low, high = arrays["ends"]
     dynamics = Dynamics(spaces, scaled, points, weights, middle, unit, (low, high))
-    if "residuals" in arrays:
+    if noisy not in (True, False) or noisy != ("residuals" in arrays):
+        raise ValueError(f"noisy must be True with residuals and False without, got {noisy!r:.100}")
+    if noisy:
         dynamics.__dict__["residuals"] = arrays["residuals"]
     mesh = Mesh(arrays["low"], arrays["high"], tuple(map(int, arrays["sides"])), spaces.state.angular)
-    if arrays["tables"].shape != (len(arrays["to_go"]), mesh.size):
-        raise ValueError(f"its tables have shape {arrays['tables'].shape} for {mesh.size} nodes")
     values = MeshValues(mesh, arrays["tables"], arrays["to_go"], fields["discount"], fields["drift"])
-    on_mesh = MeshDynamics(spaces, dynamics, mesh, arrays["actions"], is_end, fields["noisy"])
-    described = {name: fields[name] for name in (*_WORLD_PLAN, "expected")}
-    return {**described, "on_mesh": on_mesh, "mesh_values": values}
+    check_values(values, fields["horizon"])
+    actions = spaces.action.checked(arrays["actions"], "actions")
+    if not len(actions):
+        raise ValueError("a plan must have at least one action, got none")
+    on_mesh = MeshDynamics(spaces, dynamics, mesh, actions, is_end, noisy)
+    described = {name: fields[name] for name in _WORLD_PLAN}
+    expected = as_number(fields["expected"], "expected")
+    return {**described, "expected": expected, "on_mesh": on_mesh, "mesh_values": values}
 
 
 def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
@@ -222,19 +258,42 @@ def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
 
 
 def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan:
-    spaces, horizon, discount = fields["spaces"], fields["horizon"], fields["discount"]
+    check_said_of_world(fields)
+    spaces, horizon, discount = fields["spaces"], as_horizon(fields["horizon"]), fields["discount"]
+    check_kind(fields["planner"], ValuePlanner, "its planner", "one that regresses values, such as Mean()")
+    check_discount(discount, horizon)
+    centres = numbers(arrays, "centres", horizon)
     scaled = ScaledModel(fields["model"], Scaling(arrays["centre"], arrays["scale"]))
-    source = fields["source"] or MODEL_POSTERIORS
-    estimate = SampledEstimate(spaces, scaled, horizon, arrays["actions"], source)
+    scaled.check(spaces)
+    source = MODEL_POSTERIORS if fields["source"] is None else fields["source"]
+    check_source(source)
+    actions = spaces.action.checked(arrays["actions"], "actions")
+    estimate = SampledEstimate(spaces, scaled, horizon, actions, source)
     for h in range(estimate.steps):
         if f"state{h}" in arrays:
-            estimate.load(h, Samples(*(arrays[f"{name}{h}"] for name in _SAMPLES)))
+            estimate.load(h, _samples(arrays, h, spaces))
     reward = RewardFunction(fields["reward"], spaces)
     recursion = recursion_for(estimate, reward, fields["planner"], horizon, discount)
     for h in range(horizon):
-        recursion.remember(h, arrays.get(f"weights{h}"), float(arrays["centres"][h]))
+        weights = arrays.get(f"weights{h}")
+        check_regression(estimate, h, weights)
+        recursion.remember(h, weights, float(centres[h]))
     described = {name: fields[name] for name in _WORLD_PLAN}
     return SampledPlan(**described, reward=reward, recursion=recursion)
+
+
+def _samples(arrays: dict[str, Any], h: int, spaces: Spaces) -> Samples:
+    """Those of step h."""
+    state, action, next_state = (arrays[f"{name}{h}"] for name in _SAMPLES[:3])
+    samples = Samples(
+        spaces.state.checked(state, "state"),
+        spaces.action.checked(action, "action"),
+        spaces.state.checked(next_state, "next_state"),
+        flags(arrays, f"terminated{h}", len(state)),
+    )
+    if not len(state) == len(action) == len(next_state) > 0:
+        raise ValueError(f"its samples of step {h} must be of one length, and some")
+    return samples
 
 
 def _write(
@@ -244,6 +303,5 @@ def _write(
     names: tuple[str, ...],
     more: dict[str, Any] | None = None,
 ) -> None:
-    fields = {name: getattr(plan, name) for name in names} | (more or {})
-    text = json.dumps({name: to_table(value) for name, value in fields.items()}, sort_keys=True)
+    text = to_text({name: getattr(plan, name) for name in names} | (more or {}))
     write_arrays(path, type(plan).__name__, FILE_VERSION, {**arrays, "about": np.array(text)})

@@ -20,6 +20,7 @@ from rewardfree.arrays import (
     Placement,
     States,
     Values,
+    as_horizon,
     as_number,
     check_finite,
     check_kind,
@@ -55,7 +56,7 @@ class PlanRequest:
             check_kind(self.model, Model, "model", "rf.Model(kernel, ridge)")
         seed = count(self.seed, "seed", at_least=0)
         if self.horizon not in (None, math.inf):
-            object.__setattr__(self, "horizon", count(self.horizon, "horizon"))
+            object.__setattr__(self, "horizon", as_horizon(self.horizon))
         if self.discount is not None:
             object.__setattr__(self, "discount", as_number(self.discount, "discount"))
             if not 0.0 < self.discount <= 1.0:

@@ -28,7 +28,7 @@ class PolynomialFeatures:
     degree: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", count(self.degree, "degree", at_least=0))
+        object.__setattr__(self, "degree", count(self.degree, "degree", at_least=0, at_most=MOST_FEATURES))
 
     def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""
@@ -46,7 +46,7 @@ class FourierFeatures:
     order: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", count(self.order, "order", at_least=0))
+        object.__setattr__(self, "order", count(self.order, "order", at_least=0, at_most=MOST_FEATURES))
 
     def __call__(self, points: Array) -> Floats:
         """phi at points (n,d_z): (n,d)."""

@@ -112,8 +112,9 @@ def explore(
     laid over the states: labels, or more than four variables.
     `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
     kept samples of a pooled model, `steps` all of them, a query being one. A world of real states also takes
-    `seconds` and a target `max_sigma`; Ctrl-C keeps what there is, and `resume` goes on from it up to the
-    same total. `device`, `dtype` and `posterior` are for finite worlds.
+    `seconds`, which cannot stop a step that blocks: time is looked at after it; and a target `max_sigma`.
+    Ctrl-C keeps what there is, and `resume` goes on from it up to the same total. `device`, `dtype` and
+    `posterior` are for finite worlds.
     """
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps

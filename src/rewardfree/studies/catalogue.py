@@ -39,7 +39,7 @@ def report_of(folder: Path) -> Report[Any]:
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
         study = STUDIES[settings.pop("study")](**settings)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except Exception as error:  # a value of a file may be anything, and break anything
         raise ValueError(f"{path} is damaged ({error!r}): run the same command again") from error
     if not isinstance(study, Report):  # its parts have folders of their own
         raise ValueError(f"{path} is damaged (it names {study!r}): run the same command again")

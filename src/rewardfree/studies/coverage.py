@@ -11,6 +11,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.arrays import count, probability
 from rewardfree.experiments.curves import learning_curves
+from rewardfree.experiments.sweep import MOST_RUNS
 from rewardfree.planning.finite import backward, reward_tables
 from rewardfree.presets import PUBLISHED
 from rewardfree.progress import progress as shown
@@ -149,7 +150,7 @@ def bound_curve(
     """The gap of generative exploration planned with the mean, and the a-posteriori bound for b = 1."""
     curve = learning_curves(
         world, model, rf.Generative(), reward, {"mean": rf.Mean()},
-        samples_per_step=checkpoints, seeds=range(count(runs, "runs")), progress=False,
+        samples_per_step=checkpoints, seeds=range(count(runs, "runs", at_most=MOST_RUNS)), progress=False,
     )["mean"]  # fmt: skip
     queries = rf.query_plan(model, world.grid.points, int(curve.samples[-1]))
     largest = rf.strategies.uncertainty_path(model, world.grid.points, queries).largest[curve.samples]

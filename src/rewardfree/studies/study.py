@@ -18,7 +18,7 @@ from rewardfree.experiments.folder import ResultsFolder
 from rewardfree.experiments.run_maps import mapped_runs, maps_are_there, write_maps
 from rewardfree.experiments.running import Runner, on_device, unwatched
 from rewardfree.experiments.store import Store
-from rewardfree.experiments.sweep import Sweep
+from rewardfree.experiments.sweep import MOST_RUNS, Sweep
 from rewardfree.experiments.unit import SweepUnit, Unit
 from rewardfree.report.pictures import DrawingPool
 from rewardfree.report.report import Report, Results
@@ -150,7 +150,7 @@ class SeededStudy(Study[Results]):
     def __post_init__(self) -> None:
         count(self.seed, "seed", at_least=0)
         if self.runs is not None:
-            count(self.runs, "runs")
+            count(self.runs, "runs", at_most=MOST_RUNS)
 
     @property
     def seeds(self) -> range:

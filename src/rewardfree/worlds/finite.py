@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, check_finite, check_kind, count, to_numpy
-from rewardfree.files import read_arrays, write_arrays
-from rewardfree.worlds.grid import Grid, given_in
+from rewardfree.arrays import Array, as_array, as_horizon, check_finite, check_kind, count, to_numpy
+from rewardfree.files import content_of, read_arrays, write_arrays
+from rewardfree.worlds.grid import NAMED_ARRAYS, Grid, given_in
 from rewardfree.worlds.spaces import Discrete
 
 #: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
 ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 #: Of files without names and ends, which older versions read too, and of those with them.
 FILE_VERSION, NAMED_VERSION = 1, 2
+#: What every file of a world holds.
+_ARRAYS = ("P", "horizon", "start", "states", "actions")
 
 
 class FiniteWorld:
@@ -39,7 +41,7 @@ class FiniteWorld:
         actions: Array | Mapping[str, Any] | Discrete | None = None,
         ends: Any = (),
     ) -> None:
-        self.horizon = count(horizon, "horizon")
+        self.horizon = as_horizon(horizon)
         self.P = _transition_law(P, self.horizon)
         s, a = self.P.shape[-3:-1]
         self.grid = Grid.of(states, actions, (s, a))
@@ -111,22 +113,26 @@ class FiniteWorld:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world as npz, without pickle."""
-        arrays = {name: getattr(self, name) for name in ("P", "horizon", "start", "states", "actions")}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
         more = self.grid.named_arrays()
-        if self.ends.any():
+        if more:
             more["ends"] = np.flatnonzero(self.ends)
         write_arrays(path, "FiniteWorld", NAMED_VERSION if more else FILE_VERSION, {**arrays, **more})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FiniteWorld:
         """The world in that file; a damaged or foreign one is refused."""
-        arrays = read_arrays(path, "FiniteWorld", NAMED_VERSION)
-        try:
+        known = "|".join((*_ARRAYS, "ends", NAMED_ARRAYS))
+        arrays = read_arrays(path, "FiniteWorld", NAMED_VERSION, known)
+        with content_of(path, "a world"):
             given = {name: arrays[name] for name in ("P", "horizon", "start")}
             given |= {f"{kind}s": given_in(arrays, kind, arrays[f"{kind}s"]) for kind in ("state", "action")}
-            return cls(**given, ends=arrays.get("ends", ()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} does not hold a world: {error}") from error
+            return cls(**given, ends=_ends_in(arrays))
+
+
+def _ends_in(arrays: Mapping[str, Any]) -> Any:
+    """The ends of a file, which has them, if only none, where it has names."""
+    return arrays["ends"] if "state_names" in arrays else ()
 
 
 def check_world(world: Any) -> None:
@@ -209,7 +215,7 @@ def _start_distribution(start: Any, states: int) -> Any:
 def _ends(ends: Any, P: Any) -> Any:
     """Which states end an episode, (s,) bool."""
     size, listed = P.shape[-1], np.atleast_1d(np.asarray(ends))
-    if listed.size and listed.dtype.kind not in "iu":
+    if listed.ndim != 1 or (listed.size and listed.dtype.kind not in "iu"):
         raise ValueError(f"ends must list states, such as [15], got {ends!r:.100}")
     listed = listed.astype(np.int64)
     if listed.size and (listed.min() < 0 or listed.max() >= size):

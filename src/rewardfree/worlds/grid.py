@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,9 @@ import numpy as np
 
 from rewardfree.arrays import Array, as_array, as_points, to_numpy
 from rewardfree.worlds.spaces import RESERVED, Discrete, check_name
+
+#: The names of the arrays of `Grid.named_arrays`, as a pattern.
+NAMED_ARRAYS = "(state|action)_(names|values)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +146,16 @@ class Grid:
         )
 
     def named_arrays(self) -> dict[str, Any]:
-        """Its names, for a file that holds the coordinates; empty without names."""
-        arrays = {}
+        """Its names, for a file that holds the coordinates: all four arrays, or none without any names.
+
+        An empty one says that there is nothing, and a missing one that the file is damaged.
+        """
+        if self.state_names is None and self.action_names is None:
+            return {}
+        arrays: dict[str, Any] = {}
         for kind, names in (("state", self.state_names), ("action", self.action_names)):
-            if names is not None:
-                arrays[f"{kind}_names"] = np.array(names.names)
-                if not names.labels:
-                    arrays[f"{kind}_values"] = names.values
+            arrays[f"{kind}_names"] = np.array(() if names is None else names.names, np.str_)
+            arrays[f"{kind}_values"] = np.empty(0) if names is None or names.labels else names.values
         return arrays
 
     def _checked(self) -> Grid:
@@ -176,12 +183,19 @@ def _read(given: Any, size: int, of_what: str) -> tuple[Any, Variables | None]:
 
 def given_in(arrays: Mapping[str, Any], kind: str, coordinates: Any) -> Any:
     """What `Grid.of` takes for the states, or the actions, of a file: coordinates or what names them."""
-    if f"{kind}_names" not in arrays:
+    named = {name for name in arrays if re.fullmatch(NAMED_ARRAYS, name)}
+    if not named:
         return coordinates
-    names = tuple(map(str, np.atleast_1d(arrays[f"{kind}_names"])))
-    if f"{kind}_values" not in arrays:
+    if len(named) != 4:
+        raise ValueError(f"of what names its states and actions it has only {', '.join(sorted(named))}")
+    names, values = tuple(map(str, np.atleast_1d(arrays[f"{kind}_names"]))), arrays[f"{kind}_values"]
+    if not names and not values.size:
+        return coordinates
+    if not values.size:
+        if len(names) != 1:
+            raise ValueError(f"labels of {kind}s must have one name, got {len(names)}")
         return Discrete(len(coordinates), names[0])
-    return dict(zip(names, np.asarray(arrays[f"{kind}_values"]).T, strict=True))
+    return dict(zip(names, values.T, strict=True))
 
 
 def stored_grid(states: Any, actions: Any, arrays: Mapping[str, Any]) -> Grid:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import count
+from rewardfree.arrays import as_horizon, count
 from rewardfree.worlds.classic_control import CLASSIC_CONTROL, ClassicControl
 from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.instance import Instance
@@ -60,7 +60,7 @@ def from_gymnasium(
                 raise ValueError(
                     f"horizon={horizon} and max_episode_steps={options['max_episode_steps']} differ"
                 )
-            options["max_episode_steps"] = count(horizon, "horizon")
+            options["max_episode_steps"] = as_horizon(horizon)
         try:
             made = gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
@@ -75,7 +75,7 @@ def from_gymnasium(
         raise ValueError(f"env must be a Gymnasium environment or its id, got {env!r:.200}")
     longest = getattr(made.spec, "max_episode_steps", None)
     limit = longest if horizon is None else horizon
-    if longest is not None and limit is not None and count(limit, "horizon") > longest:
+    if longest is not None and limit is not None and as_horizon(limit) > longest:
         raise ValueError(
             f"this environment cuts episodes after {longest} steps: make one with a larger time limit"
         )
@@ -84,7 +84,7 @@ def from_gymnasium(
             "this environment has no time limit: give horizon=, the steps of an episode "
             "(rf.from_gymnasium takes it)"
         )
-    limit = count(limit, "horizon")
+    limit = as_horizon(limit)
     if _is_table(made):
         if bounds or pilot is not None or names or angles:
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import check_kind, count, even_points, non_negative, positive
+from rewardfree.arrays import as_horizon, check_kind, count, even_points, non_negative, positive
 from rewardfree.kernels import Kernel, Matern, as_kernel
 from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED
@@ -132,7 +132,7 @@ def tide_world(
     """
     stride, drift, noise = positive(stride, "stride"), non_negative(drift, "drift"), positive(noise, "noise")
     states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
-    horizon = count(horizon, "horizon")
+    horizon = as_horizon(horizon)
     check_size((horizon, states, actions, states))
     s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
     moved = s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
-from rewardfree.arrays import count, positive
+from rewardfree.arrays import as_horizon, count, positive
 from rewardfree.kernels import Kernel, as_kernel
 from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED, Preset, preset_named
@@ -46,7 +46,7 @@ def rkhs_world(
     for each z) and normalised. `ridge` defaults to the preset's, `start` to its state. 100^3 points take a
     second with `SquaredExponential` and a closed-form `Matern`, up to a minute with other kernels.
     """
-    kernel, preset, horizon = as_kernel(kernel), preset_named(preset), count(horizon, "horizon")
+    kernel, preset, horizon = as_kernel(kernel), preset_named(preset), as_horizon(horizon)
     ridge = preset.ridge(kernel) if ridge is None else positive(ridge, "ridge")
     states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
     start = round(preset.start * (states - 1) / 99) if start is None else start

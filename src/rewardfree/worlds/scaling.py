@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import as_array, check_finite, check_kind
 from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Space, Spaces
 
@@ -98,6 +99,19 @@ class ScaledModel:
         scaling = Scaling.of_data(features)
         targets, _, _ = change_targets(spaces, state, next_state)
         return cls(model.fitted(scaling(features), targets, spaces.groups), scaling)
+
+    def check(self, spaces: Spaces) -> None:
+        """Refuse what cannot be a fit on these spaces, in what comes from a file."""
+        check_kind(self.model, Model, "the fitted model", "a rewardfree Model")
+        size = len(spaces.groups)
+        for name in ("centre", "scale"):
+            values = as_array(getattr(self.scaling, name), f"the scaling's {name}")
+            check_finite(values, f"the scaling's {name}")
+            if values.shape != (size,):
+                raise ValueError(f"the scaling's {name} must have {size} features, got shape {values.shape}")
+        if not (self.scaling.scale > 0.0).all():
+            raise ValueError(f"the scaling's scale must be positive, got {self.scaling.scale.min()}")
+        self.model.fixed.checked(np.zeros((1, size)), "features")
 
     def inputs(self, spaces: Spaces, state: Any, action: Any) -> Any:
         """What the kernel sees of states (n,d) and actions, (n,f)."""

@@ -58,8 +58,10 @@ class Box:
             raise ValueError(f"a Box must have a low, a high and an angle for each name, got {self!r}")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r:.200}")
-        for name, low, high in zip(self.names, self.low, self.high, strict=True):
+        for name, low, high, angle in zip(self.names, self.low, self.high, self.angles, strict=True):
             check_name(name)
+            if not all(isinstance(end, (int, float)) for end in (low, high)) or not isinstance(angle, bool):
+                raise ValueError(f"{name} must have two numbers and a flag, got {(low, high, angle)!r:.200}")
             if not low < high:
                 raise ValueError(f"{name} must have low < high, got ({low}, {high}): leave out a constant")
 
@@ -239,6 +241,9 @@ class Spaces:
     action: Space
 
     def __post_init__(self) -> None:
+        for name, space in (("state", self.state), ("action", self.action)):
+            if not isinstance(space, (Box, Discrete)):
+                raise ValueError(f"the {name} space must be a Box or Discrete, got {space!r:.200}")
         names = [*self.names, *RESERVED]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

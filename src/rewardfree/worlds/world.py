@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import count
+from rewardfree.arrays import as_horizon, float_dtype
 from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.grid import Variables
@@ -95,6 +95,18 @@ class Observation:
         """Its columns, as a reader would name them."""
         return ", ".join(name if how == "is" else f"{how} {name}" for how, name in self.columns)
 
+    def check(self, space: Space) -> None:
+        """Refuse columns from which no state of this space could be told."""
+        float_dtype(self.dtype)
+        given, wanted = set(self.columns), set[tuple[str, str]]()
+        for name in space.names if isinstance(space, Box) else ():
+            wanted |= {("is", name)} if ("is", name) in given else {("cos", name), ("sin", name)}
+        if not wanted or wanted != given:
+            raise ValueError(
+                f"an observation must have {', '.join(space.names)} as columns, or cos and sin of them, "
+                f"got {self.columns!r:.200}"
+            )
+
     def of(self, space: Space, state: Any) -> Any:
         """Observations (n,o) of states (n,d)."""
         assert isinstance(space, Box)
@@ -124,7 +136,7 @@ def check_declared(world: Any) -> None:
                 f"a world must declare {name} as a Box or Discrete, such as {name} = rf.Box.of(x=(-1, 1)), "
                 f"got {getattr(world, name, None)!r}"
             )
-    count(getattr(world, "horizon", None), "a world's horizon, the steps of an episode,")
+    as_horizon(getattr(world, "horizon", None), "a world's horizon, the steps of an episode,")
     kind = type(world)
     simulates = kind.start is not World.start and kind.sample is not World.sample
     if not simulates and (kind.reset is World.reset or kind.step is World.step):

@@ -9,10 +9,12 @@ import typer
 
 import rewardfree as rf
 from rewardfree.arrays import counted
+from rewardfree.cli.session import keep
 from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_world
 from rewardfree.evaluation.diagnosis import diagnose
-from rewardfree.files import kind_of
+from rewardfree.files import check_target, kind_of
 from rewardfree.formulas import FUNCTIONS
+from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
@@ -45,7 +47,9 @@ def explore(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Environment steps instead.")] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes instead.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after that time.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after that time; a step that blocks is waited for.")
+    ] = None,
     max_sigma: Annotated[
         float | None, typer.Option(help="Stop when the largest sigma is this small.")
     ] = None,
@@ -72,30 +76,31 @@ def explore(
     `rewardfree explore Acrobot-v1 --strategy generative --seconds 60`,
     `rewardfree explore my_world:Cart --allow-imports`
     """
-    _check_folder(out)
+    check_target(out)
     world = typed_world(env, allow_imports, horizon=horizon)
     chosen = None if strategy is None else named("strategy", strategy, beta=beta)
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     started = time.perf_counter()
-    try:
-        data = rf.explore(
-            world,
-            strategy=chosen,
-            transitions=transitions,
-            steps=steps,
-            episodes=episodes,
-            seconds=seconds,
-            max_sigma=max_sigma,
-            seed=seed,
-            resume=None if resume is None else _experience(resume),
-        )
-    except rf.WorldFailed as failure:
-        placed(failure.data, env).save(out)
-        before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
-        typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
-        raise typer.Exit(1) from None
-    placed(data, env).save(out)
+    with terminated_as_interrupted():  # also while the data are written
+        try:
+            data = rf.explore(
+                world,
+                strategy=chosen,
+                transitions=transitions,
+                steps=steps,
+                episodes=episodes,
+                seconds=seconds,
+                max_sigma=max_sigma,
+                seed=seed,
+                resume=None if resume is None else _experience(resume),
+            )
+        except rf.WorldFailed as failure:
+            keep(placed(failure.data, env).save, out)
+            before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
+            typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
+            raise typer.Exit(1) from None
+        keep(placed(data, env).save, out)
     steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
     typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
     if data.stopped_by == "interrupted":
@@ -135,7 +140,7 @@ def plan(
     Examples: `rewardfree plan pendulum.npz --reward "-(theta**2 + 0.1*omega**2)" --horizon 200`,
     `rewardfree plan log.csv --action push --reward "-abs(x)"`
     """
-    _check_folder(out)
+    check_target(out)
     world = None if env is None else typed_world(env, allow_imports)
     source = _experience(data, action, world)
     if world is not None and env is not None:
@@ -145,7 +150,7 @@ def plan(
     chosen = named("planner", planner, beta=beta, clip="range")  # few rewards of real systems lie in [0,1]
     started = time.perf_counter()
     made = rf.plan(source, reward, chosen, horizon=horizon, discount=discount, terminated=terminated)
-    made.save(out)
+    keep(made.save, out)
     typer.echo(f"{made!r} in {time.perf_counter() - started:.1f} s: {out}")
 
 
@@ -166,13 +171,16 @@ def evaluate(
     Example: `rewardfree evaluate plan.npz --episodes 20 --gif swingup.gif`
     """
     if gif is not None:
-        _check_folder(gif)
+        check_target(gif)
     if kind_of(plan) in ("Experience", "Transitions"):
         raise ValueError(f"{plan} holds data: make a plan of them with `rewardfree plan`")
     played = rf.load_plan(plan)
     if not isinstance(played, WorldPlan):
         raise ValueError(f"{plan} is a plan for a finite world: play it from Python, rf.rollouts(...)")
-    name, options = place_of(played.provenance, env)
+    try:
+        name, options = place_of(played.provenance, env)
+    except ValueError as error:
+        raise ValueError(f"{plan}: {error}") from error
     if name is None:
         raise ValueError(
             f"{plan} does not say which world it is for: give --env ID, or --env module:Class --allow-imports"
@@ -255,9 +263,3 @@ def _experience(source: Path, action: str | None = None, world: rf.World | None 
             f"{', '.join(world.spaces.names)}, or within other bounds: give the one that was explored"
         )
     return replace(data, observation=world.observation, provenance=dict(world.provenance))
-
-
-def _check_folder(path: Path) -> None:
-    """Before any work is done: a result must have a place to go."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} for {path.name}")

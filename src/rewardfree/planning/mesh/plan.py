@@ -7,12 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Actions, Floats, States
+from rewardfree.arrays import Actions, Floats, States, count
 from rewardfree.dynamics import MeshDynamics
 from rewardfree.estimates.backups import bellman_q
 from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
+
+#: A user's own depth may ask for so many next states of one state; beyond that an action takes minutes.
+MOST_NEXT_STATES, DEEPEST = 1_000_000, 20
+
+
+def as_depth(value: Any, actions: int) -> int:
+    """`value` as a depth of lookahead over so many actions."""
+    depth = count(value, "depth", at_most=DEEPEST)
+    if actions**depth > MOST_NEXT_STATES:
+        raise ValueError(
+            f"depth {depth} over {actions} actions asks for {actions**depth:,} next states: "
+            f"at most {MOST_NEXT_STATES:,}"
+        )
+    return depth
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

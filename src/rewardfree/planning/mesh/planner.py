@@ -24,7 +24,7 @@ from rewardfree.dynamics import (
 )
 from rewardfree.estimates.backups import bellman_q
 from rewardfree.model import Model
-from rewardfree.planning.mesh.plan import MeshPlan
+from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.registry import registered
@@ -339,7 +339,7 @@ class DynamicsPlanner(Planner):
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
         if self.depths is not None:
-            return tuple(sorted(set(self.depths)))
+            return tuple(sorted({as_depth(depth, actions) for depth in self.depths}))
         if variables <= REFINED_ABOVE:
             return (1,)
         deepest = max(depth for depth in range(1, DEEPEST + 1) if depth == 1 or actions**depth <= MOST_LEAVES)

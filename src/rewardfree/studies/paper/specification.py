@@ -6,7 +6,7 @@ from typing import Any
 
 import rewardfree as rf
 from rewardfree.arrays import count
-from rewardfree.experiments.sweep import Sweep, check_device_name
+from rewardfree.experiments.sweep import MOST_RUNS, Sweep, check_device_name
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.registry import build
 from rewardfree.studies.study import typed
@@ -81,7 +81,7 @@ class PaperSettings:
         check_device_name(self.device)
         for name in ("runs", "draws"):
             if getattr(self, name) is not None:
-                count(getattr(self, name), name)
+                count(getattr(self, name), name, at_most=MOST_RUNS)
 
     @property
     def reading(self) -> Preset:
