@@ -80,7 +80,7 @@ def check_discount(discount: Any, horizon: int | None) -> None:
 def check_finite_plan(plan: FinitePlan) -> None:
     """A policy on finitely many states."""
     s, a = plan.grid.shape
-    shape = (plan.horizon, s)
+    shape = (as_horizon(plan.horizon), s)
     numbers({"values": plan.values}, "values", *shape)
     actions = numbers({"actions": plan.actions}, "actions", *shape)
     if actions.dtype.kind == "f" or actions.min() < 0 or actions.max() >= a:
