@@ -159,7 +159,7 @@ def _said(command, *arguments, **options):
 
 
 def _info(path):
-    return _said(systems.info, path, None)
+    return _said(systems.info, path)
 
 
 def _finite_plan(path):
@@ -181,7 +181,7 @@ def _plan(path):
     plan = rf.load_plan(path)
     state = np.zeros(plan.spaces.state.size)
     reward = "-theta**2" if plan.reward_text is None else None
-    played = _said(systems.evaluate, path, 1, 1, reward, None, None, False)
+    played = _said(systems.evaluate, path, episodes=1, reward=reward)
     return _info(path) + played + repr([(plan.act(state, h), plan.value(state, h)) for h in (0, 1)])
 
 
@@ -189,7 +189,7 @@ def _export(path):
     shown = report_of(path.parent)
     with ResultsFolder(path.parent).stored() as store:
         table, seeds = shown.table(shown.read(store)), store.seeds()
-    return _said(sweeps.export, path.parent, True, False, None) + repr((table, seeds))
+    return _said(sweeps.export, path.parent) + repr((table, seeds))
 
 
 # Watching

@@ -79,7 +79,7 @@ def check_discount(discount: Any, horizon: int | None) -> None:
 def check_policy(arrays: Mapping[str, Any], horizon: int, shape: tuple[int, int]) -> None:
     """A policy on finitely many states, or among labels, and its values: (h,s)."""
     s, a = shape
-    numbers(arrays, "values", horizon, s)
+    numbers(arrays, "values", as_horizon(horizon), s)
     actions = numbers(arrays, "actions", horizon, s)
     if actions.dtype.kind == "f" or actions.min() < 0 or actions.max() >= a:
         raise ValueError(f"its actions must be whole numbers of 0..{a - 1}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -60,7 +61,7 @@ class Box:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r:.200}")
         for name, low, high, angle in zip(self.names, self.low, self.high, self.angles, strict=True):
             check_name(name)
-            if not all(isinstance(end, (int, float)) for end in (low, high)) or not isinstance(angle, bool):
+            if not (_is_float(low) and _is_float(high) and isinstance(angle, bool)):
                 raise ValueError(f"{name} must have two numbers and a flag, got {(low, high, angle)!r:.200}")
             if not low < high:
                 raise ValueError(f"{name} must have low < high, got ({low}, {high}): leave out a constant")
@@ -279,6 +280,11 @@ class Spaces:
         """Every action at every state, action by action: states and actions (a*n)."""
         repeated = np.tile(states, (len(actions),) + (1,) * (states.ndim - 1))
         return repeated, np.repeat(actions, len(states), axis=0)
+
+
+def _is_float(value: Any) -> bool:
+    """Whether it is a number that a float can hold: a whole number of a file may be too large."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
 
 
 def check_name(name: Any) -> None:
