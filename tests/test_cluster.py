@@ -367,6 +367,6 @@ def test_a_worker_of_another_version_that_comes_later_is_refused(two, tmp_path, 
 
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    said = r"pip install 'rewardfree\[cluster\]'"
+    said = r"pip install '\.\[cluster\]' from the checkout"
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
         Runner(cluster=NOBODY).run(Sweep.of(TABLE).units, store)

@@ -219,13 +219,13 @@ def test_a_unit_is_a_learning_curve():
         ({"planners": [{"type": "Mean"}, {"type": "Mean"}]}, "two .* are called 'Mean'"),
         (
             {"planners": [{"type": "Best"}]},
-            "planner must be one of DefaultPlanner, DynamicsPlanner, Mean, Optimistic, .*, or module",
+            "planner must be one of CountingPlanner, DefaultPlanner, DynamicsPlanner, Mean, Optimistic, .*, or module",
         ),
         (
             {"planners": [{"type": "DynamicsPlanner"}]},
             "the planner DynamicsPlanner is for real states, a sweep for finite ones",
         ),
-        ({"planners": [{"name": "x"}]}, 'must be a table with a type, such as {type = "DefaultPlanner"}'),
+        ({"planners": [{"name": "x"}]}, 'must be a table with a type, such as {type = "CountingPlanner"}'),
         ({"strategies": [{"type": "Online"}]}, "strategy Online: .*beta"),
         ({"strategies": [{"type": "Online", "beta": -1}]}, "beta must be at least 0"),
         ({"strategies": [{"type": "os:abort"}]}, "would import and run code of its own: say --allow-imports"),
@@ -580,7 +580,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch, missing)
     monkeypatch.setitem(sys.modules, missing, None)
     if missing == "pyarrow.parquet":
         monkeypatch.delattr("pyarrow.parquet")
-    said = r"pip install 'rewardfree\[parquet\]', or use --csv"
+    said = r"pip install '\.\[parquet\]' from the checkout, or use --csv"
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match=said):
         write_parquet(store, tmp_path / "gaps.parquet")
     assert not (tmp_path / "gaps.parquet").exists()
