@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
+from reference_runs import newest
 from rewardfree.data import Samples
 from rewardfree.dynamics.labels import LabelLaw, are_labels
 from rewardfree.rewards import TabledReward
@@ -53,9 +54,12 @@ def own_reward(world, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4"]
+    "name", ["FrozenLake", "FrozenLake8x8", "CliffWalking", "CliffWalkingSlippery", "Taxi"]
 )
 def test_every_own_reward_is_planned_within_a_hundredth_at_twenty_visits_a_pair(name):
+    if name == "CliffWalkingSlippery" and not any(spec.name == name for spec in gymnasium.registry.values()):
+        pytest.skip("this Gymnasium has no such environment")
+    name = newest(name)
     world = rf.from_gymnasium(name, horizon=100 if name.startswith("Cliff") else None)
     reward, pairs = own_reward(world, name), world.P[..., 0].size
     data = rf.explore(world, strategy=rf.Generative(), transitions=20 * pairs)
@@ -68,11 +72,11 @@ def test_every_own_reward_is_planned_within_a_hundredth_at_twenty_visits_a_pair(
 CLIFF = "where(s == 47, 0, where(next_s == 36 and s != 24 and (s != 36 or action == 1), -100, -1))"
 
 
-@pytest.mark.parametrize(("name", "formula"), [("FrozenLake-v1", GOAL), ("CliffWalking-v1", CLIFF)])
+@pytest.mark.parametrize(("name", "formula"), [("FrozenLake-v1", GOAL), (newest("CliffWalking"), CLIFF)])
 def test_an_own_reward_can_be_written_as_a_formula(name, formula):
     world = rf.from_gymnasium(name, horizon=30)
     possible = world.P > 0.0
-    if name == "CliffWalking-v1":
+    if name.startswith("CliffWalking"):
         possible[37:47] = False  # nobody ever stands on the cliff
     table = TabledReward(formula, world.grid, world.horizon).at(0)
     np.testing.assert_array_equal(table[possible], own_reward(world, name)[possible])
