@@ -219,7 +219,7 @@ def test_a_unit_is_a_learning_curve():
         ({"planners": [{"type": "Mean"}, {"type": "Mean"}]}, "two .* are called 'Mean'"),
         (
             {"planners": [{"type": "Best"}]},
-            "planner must be one of CountingPlanner, DefaultPlanner, DynamicsPlanner, Mean, Optimistic, .*, or module",
+            "planner must be one of CountingPlanner, DefaultPlanner, DynamicsPlanner, Mean, .*, or module",
         ),
         (
             {"planners": [{"type": "DynamicsPlanner"}]},
