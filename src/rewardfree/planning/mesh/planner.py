@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -22,89 +21,17 @@ from rewardfree.dynamics import (
     met_box,
     trusted_box,
 )
-from rewardfree.estimates.backups import bellman_q
 from rewardfree.model import Model
+from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
-
-#: Up to this many state variables next states are interpolated on the mesh, which is much faster.
-INTERPOLATED = 2
-#: An infinite horizon is followed until a reward would count less than this.
-NEGLIGIBLE = 1e-3
-
-
-def imagined_returns(plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0) -> list[tuple[Any, Any]]:
-    """For plans of one reward on one mesh: the returns (k,) inside the model from states (k,d), and all met.
-
-    Where next states are interpolated a step costs as much as its calls, so all plans take it together.
-    """
-    first = plans[0]
-    exact = len(first.on_mesh.mesh.sides) > INTERPOLATED or first.depth > 1 or first.on_mesh.noisy
-    groups = [[plan] for plan in plans] if exact else [list(plans)]
-    return [outcome for group in groups for outcome in _followed(group, starts, discount, exact)]
-
-
-def _followed(plans: list[MeshPlan], starts: Any, discount: float, exact: bool) -> list[tuple[Any, Any]]:
-    steps = plans[0].horizon
-    if steps is None:
-        steps = min(2000, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
-    rng = stream(0, "imagined")
-    state = np.tile(starts, (len(plans), 1))  # plan by plan
-    going = np.arange(len(state))
-    returns, met, owners = np.zeros(len(state)), [state.copy()], [going]
-    for h in range(steps):
-        if not len(going):
-            break
-        now = state[going]
-        if exact:
-            next_state, gained, ended = _exact_step(plans[0], now, h, rng)
-        else:
-            next_state, gained, ended = _interpolated_step(plans, going // len(starts), now, h)
-        returns[going] += discount**h * gained
-        state[going] = next_state
-        met.append(next_state)
-        owners.append(going)
-        going = going[~ended]
-    every, owner = np.concatenate(met), np.concatenate(owners) // len(starts)
-    return [(gained, every[owner == i]) for i, gained in enumerate(returns.reshape(len(plans), -1))]
-
-
-def _exact_step(plan: MeshPlan, now: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """Next states, rewards and ends, by the model itself."""
-    on_mesh = plan.on_mesh
-    action = plan.choose(now, h)
-    next_state = on_mesh.predictor.next_state(now, action)
-    if on_mesh.noisy:
-        draws = on_mesh.noise(now)
-        drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
-        next_state = on_mesh.moved(next_state, drawn)
-    return next_state, plan.reward(h, now, action, next_state), on_mesh.is_end(next_state)
-
-
-def _interpolated_step(plans: list[MeshPlan], owner: Any, now: Any, h: int) -> tuple[Any, Any, Any]:
-    """The same between the nodes, for states (n,d) of which each follows the plan of its owner (n,)."""
-    on_mesh, space = plans[0].on_mesh, plans[0].on_mesh.spaces.state
-    n, a, d = len(now), len(on_mesh.actions), now.shape[1]
-    change = on_mesh.mesh.at(on_mesh.change, now).swapaxes(0, 1)  # (a,n,d)
-    every = space.wrapped((now + change).reshape(a * n, d))
-    states, actions = on_mesh.spaces.every_pair(now, on_mesh.actions)
-    gained = plans[0].reward(h, states, actions, every).reshape(a, n)
-    ended = on_mesh.is_end(every).reshape(a, n)
-    q, corners = np.empty_like(gained), on_mesh.mesh.corners(every)
-    for i, plan in enumerate(plans):
-        mine = slice(*np.searchsorted(owner, (i, i + 1)))
-        nodes, weights = (part.reshape(a, n, -1)[:, mine].reshape(-1, part.shape[1]) for part in corners)
-        later = plan.later(nodes, weights, h).reshape(a, -1)
-        q[:, mine] = bellman_q(gained[:, mine], np.where(ended[:, mine], 0.0, later), plan.discount)
-    best = q.argmax(axis=0), np.arange(n)
-    return every.reshape(a, n, d)[best], gained[best], ended[best]
-
 
 #: The most nodes for each variable, by the number of variables.
 SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
@@ -226,20 +153,24 @@ class Search:
         self.preparation, self.reward, self.horizon = preparation, reward, horizon
         self.counted, self.starts = counted, starts
 
-    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...]) -> TriedPlan:
+    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...], tell: Told) -> TriedPlan:
         """The best of some discounts on one mesh."""
         rewards, changing = self._rewards_on(on_mesh), self.reward.uses_step
+        backward, forward = parts(tell, 2)
         values = [
-            value_iteration(on_mesh, rewards, self.horizon, discount, changing) for discount in discounts
+            value_iteration(on_mesh, rewards, self.horizon, discount, changing, part)
+            for discount, part in zip(discounts, parts(backward, len(discounts)), strict=True)
         ]
-        return functools.reduce(better, self.tried(on_mesh, values, depth))
+        return functools.reduce(better, self.tried(on_mesh, values, depth, forward))
 
-    def tried(self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int) -> list[TriedPlan]:
+    def tried(
+        self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Told
+    ) -> list[TriedPlan]:
         """Plans with what they gain inside the model, and the states they meet."""
         plans = [self._plan(on_mesh, one, depth) for one in values]
         deep = depth > (1 if self.preparation.many_actions else DEEP)
         starts = self.starts[:FEW_STARTS] if deep else self.starts
-        outcomes = imagined_returns(plans, starts, self.counted)
+        outcomes = imagined_returns(plans, starts, self.counted, tell)
         return [TriedPlan(plan, *outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
 
     def is_perfect(self, best: TriedPlan) -> bool:
@@ -383,26 +314,30 @@ def plan_on_mesh(
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = 1.0 if request.discount is None else request.discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
-        return [_best(planner, search, request.discount) for search in searches]
+        told = zip(searches, parts(request.tell, len(searches)), strict=True)
+        return [_best(planner, search, request.discount, tell) for search, tell in told]
 
 
-def _best(planner: DynamicsPlanner, search: Search, discount: float | None) -> MeshPlan:
+def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell: Told) -> MeshPlan:
     """The plan with the best return inside the model, of some discounts, meshes and depths."""
     preparation = search.preparation
     variables = preparation.dynamics.space.size
     depths = planner.depths_for(len(preparation.actions), variables)
     # Many actions: looking ahead costs most, so what can be chosen without it is.
     usual = depths[0] if preparation.many_actions else depths[min(1, len(depths) - 1)]
-    best = search.best(preparation.on_mesh, usual, planner.discounts_for(search.horizon, discount))
-    for _ in range(preparation.rounds):
+    looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
+    stages = parts(tell, 1 + preparation.rounds + looks_ahead)
+    discounts = planner.discounts_for(search.horizon, discount)
+    best = search.best(preparation.on_mesh, usual, discounts, stages[0])
+    for part in stages[1 : 1 + preparation.rounds]:
         if search.is_perfect(best):
             break
         finer = preparation.over(best.met, search.starts)
-        best = better(best, search.best(finer, usual, (best.plan.discount,)))
-    looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
+        best = better(best, search.best(finer, usual, (best.plan.discount,), part))
     if looks_ahead and not search.is_perfect(best):
-        (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1])
+        (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
         best = better(deeper, best)
+    tell(1.0)
     return replace(best.plan, expected=float(best.returns.mean()))
 
 
