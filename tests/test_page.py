@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rewardfree.report.gaps import Line
-from rewardfree.report.view import maps_view, numbers, page, sweep_view, write_page
+from rewardfree.report.numbers import numbers
+from rewardfree.report.view import maps_view, page, sweep_view, write_page
 from rewardfree.studies.paper.claims import DEPENDS, DEPENDS_ON_TIES, FAILS, HOLDS
 from rewardfree.studies.paper.recorded import recorded_views
 from rewardfree.studies.paper.repeats import spread_view
