@@ -34,7 +34,7 @@ _POLICIES = {
 }
 #: A panel's name, the gap of its best policy without data, the smallest mean, and half of its interval.
 _Found: TypeAlias = tuple[str, float, float, float]
-#: Planning is hardly rewarded where the best policy without data loses this share of what the random one does.
+#: Planning hardly pays where the best policy without data loses this share of what the random one does.
 LITTLE = 0.05
 #: What it says of a world that a policy without data wins.
 _MEANINGS = {
@@ -102,8 +102,9 @@ def _sentence(outcome: str, policy: str, places: Sequence[_Found], panels: int) 
     who = _POLICIES.get(policy, f"the {policy} policy")
     if outcome in _MEANINGS:
         return (
-            f"On {where} a policy without data wins. It is {who}; its gap at the start is {level}. The smallest "
-            f"mean gap of all explorers, planners and numbers of samples is {smallest}. {_MEANINGS[outcome]}"
+            f"On {where} a policy without data wins. It is {who}; its gap at the start is {level}. The "
+            f"smallest mean gap of all explorers, planners and numbers of samples is {smallest}. "
+            f"{_MEANINGS[outcome]}"
         )
     won = "data win" if outcome == "data" else "it cannot be told whether data win"
     return (
