@@ -2,7 +2,7 @@
 function curves() {
   const node = section("curves", "Gap against samples, episodes or steps",
     `Mean over runs; bands are ${Math.round(100 * view.confidence)}% confidence intervals of the mean. ` +
-    "Horizontal lines are policies that need no data. " + (view.panels.some((panel) => panel.recorded.length)
+    "Horizontal lines are policies that need no data. " + (hasRecorded()
       ? "Crosses are the authors' recorded means, of the same algorithm planned in the same way. " : "") +
     "Hover over a curve for its numbers.", "Curves");
   const pick = (name) => (key) => { state[name] = key; redraw(); };
@@ -50,6 +50,9 @@ function drawCurves(place, panel, lines) {
   Plotly.react(place, traces, layout(theme, { title: heading(panel.title), ...levelMarks(levels, yaxis, theme),
     xaxis: costAxis(theme, place, lines.flatMap(([, line]) => line[state.axis])), yaxis }), OPTIONS);
 }
+
+// Whether the authors recorded anything at our samples.
+const hasRecorded = () => view.panels.some((panel) => panel.recorded.some((theirs) => panel.lines.some((line) => line.samples.some((n) => theirs.samples.includes(n)))));
 
 // The authors' means where this panel can show them: at our samples, of the same algorithm, planned in the same way.
 function recordedOf(panel, strategy, samples) {

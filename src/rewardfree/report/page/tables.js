@@ -3,7 +3,7 @@ function tables() {
   const node = section("table", "Table",
     "Mean ± half of its interval (standard deviation across runs), for the choices made above. Bold: the smallest mean of a column, and a policy without data " +
     "that is no worse. Italic: between two checkpoints, read off the line. – : not run that far." +
-    (view.panels.some((panel) => panel.recorded.length) ? " The authors' recorded mean of the same algorithm, planned in the same way, follows in the row below." : ""));
+    (hasRecorded() ? " The authors' recorded mean of the same algorithm, planned in the same way, follows in the row below." : ""));
   const holder = make("div", {});
   node.append(holder);
   redraws.push(() => {
