@@ -22,7 +22,7 @@ OWN = """
 name = "own"
 runs = 3
 batch = 3
-samples_per_step = [4, 8, 16]
+samples_per_step = [4, 16, 64]
 worlds = [
     {type = "sharpened_world", states = 12, actions = 8},
     {type = "corridor_world", states = 12, actions = 8},
@@ -91,8 +91,7 @@ def shown(browser, page, width, scheme="light"):
     """A page at a width, drawn, on a system that is light or dark."""
     from selenium.webdriver.support.wait import WebDriverWait
 
-    sizes = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
+    resize(browser, width)
     wish = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
     for kind in LOGS:
@@ -102,6 +101,11 @@ def shown(browser, page, width, scheme="light"):
         lambda it: it.execute_script("return document.documentElement.dataset.ready") == "yes"
     )
     return browser
+
+
+def resize(browser, width):
+    sizes = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
 
 
 def figures(browser, section):
@@ -287,6 +291,18 @@ def test_labels_do_not_collide_and_no_panel_is_empty(browser, request, which, wi
         assert check(browser, "faults") == [], choice
         choices += 1
     assert choices == {"page": 18, "own_page": 10}[which]
+
+
+def test_labels_do_not_collide_after_a_screen_was_turned(browser, own_page):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    shown(browser, own_page, 1440)
+    press(browser, 'input[value="steps"]')
+    ticks = "all('#curves .plot').map((plot) => plot.layout.xaxis.tickvals.length)"
+    wide = check(browser, ticks)
+    resize(browser, 400)
+    WebDriverWait(browser, 20).until(lambda it: max(check(it, ticks)) < min(wide))
+    assert check(browser, "faults") == []
 
 
 def test_a_choice_that_leaves_nothing_cannot_be_made(browser, own_page):

@@ -3,7 +3,7 @@
 const view = JSON.parse(document.getElementById("view").textContent);
 const main = document.getElementById("main");
 const state = { axis: Object.keys(view.axes)[0], measure: "start", planner: view.planner, hidden: new Set(), maps: {} };
-const redraws = [];
+const redraws = [], repaints = [];  // what follows the choices, and what else has colours
 const redraw = () => redraws.forEach((draw) => draw());
 const digits = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3));
 const cost = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });

@@ -47,7 +47,7 @@ function maps() {
     heat(places.value, theme, moment.value, "the plan's V", "state s", null, "step h");
     heat(places.policy, theme, moment.policy, "the plan's action", "state s", null, "step h");
   }
-  redraws.push(draw);
+  repaints.push(draw);
 }
 
 function heat(place, theme, map, title, across, visited, down) {

@@ -36,10 +36,19 @@ function theme() {
   const root = document.documentElement;
   document.getElementById("theme").append(choices("theme", "Colours", { system: "as the system", light: "light", dark: "dark" }, "system", (key) => {
     root.dataset.theme = key;
-    redraw();
+    repaint();
   }));
-  DARK.addEventListener("change", redraw);
-  PRINT.addEventListener("change", redraw);
+  DARK.addEventListener("change", repaint);
+  PRINT.addEventListener("change", repaint);
+}
+
+// How many labels have room is another question on another width.
+function resized() {
+  let waiting = null;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(redraw, 100);
+  });
 }
 
 document.getElementById("title").textContent = view.title;
@@ -47,6 +56,6 @@ document.getElementById("settings").textContent = view.settings;
 const notice = document.getElementById("notice");
 notice.textContent = view.quick;
 notice.hidden = !view.quick;
-brief(); claims(); curves(); tables(); spread(); maps(); about(); theme();
-redraw();
+brief(); claims(); curves(); tables(); spread(); maps(); about(); theme(); resized();
+repaint();
 document.documentElement.dataset.ready = "yes";

@@ -13,8 +13,17 @@ function colour(name) {
   return value;
 }
 
+let colours = null;
+
 function themed() {
-  return { ink: colour("ink"), soft: colour("soft"), grid: colour("grid"), paper: colour("paper"), zero: colour("zero") };
+  colours = colours || { ink: colour("ink"), soft: colour("soft"), grid: colour("grid"), paper: colour("paper"), zero: colour("zero") };
+  return colours;
+}
+
+function repaint() {
+  colours = null;
+  redraw();
+  repaints.forEach((draw) => draw());
 }
 
 // Black curves are drawn in the ink of the page, which is light in the dark.
