@@ -119,7 +119,7 @@ class SweepReport(Report[Lines]):
         names, choices = self.panel_names(lines), self.choices(lines)
         view = sweep_view(lines, self.title, self.settings, names, choices, self.label)
         maps = read_maps(folder.maps) if folder.maps.exists() else []
-        view["maps"] = [maps_view(of_world, self.label) for of_world in maps]
+        view["maps"] = [maps_view(of_world, names, self.label) for of_world in maps]
         return {**view, "about": about(seeds, folder.made())}
 
 

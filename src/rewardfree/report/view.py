@@ -147,10 +147,13 @@ def _dash(style: Mapping[str, Any]) -> str:
     return {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}[style["linestyle"]]
 
 
-def maps_view(maps: Mapping[str, Any], labelled: Callable[[str], str] = label) -> dict[str, Any]:
-    """The maps of one world and of what some runs knew of it."""
+def maps_view(
+    maps: Mapping[str, Any], names: Names | None = None, labelled: Callable[[str], str] = label
+) -> dict[str, Any]:
+    """The maps of one world, which is called as its panel is, and of what some runs knew of it."""
+    key = maps["world"], maps["model"]
     return {
-        "title": label(maps["title"]),
+        "title": panel_name(key, names if names is not None and key in names else None),
         "steps": [h + 1 for h in maps["steps"]],
         "reward": _map(maps["reward"]),
         "law": _map(maps["law"]),

@@ -34,7 +34,7 @@ function about() {
 // Light and dark follow the system until a reader chooses; paper is light.
 function theme() {
   const root = document.documentElement;
-  document.getElementById("theme").append(choices("theme", "Colours", { system: "as the system", light: "light", dark: "dark" }, "system", (key) => {
+  document.getElementById("theme").append(choices("theme", "Colours", { system: "system", light: "light", dark: "dark" }, "system", (key) => {
     root.dataset.theme = key;
     repaint();
   }));
