@@ -23,7 +23,7 @@ WORDS = {
         "The bonus is what a planner adds to the estimated value of an action because the estimate may be "
         "too low; “the mean alone” plans without it."
     ),
-    "β": "β says how large the bonus is: β standard deviations of the estimate.",
+    "β": "β says how large the bonus of a planner or an explorer is: β standard deviations of the estimate.",
 }
 #: A word that is used with another one.
 _USED_WITH = {"β": ("bonus",), "bonus": ("β",)}
