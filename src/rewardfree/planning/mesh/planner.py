@@ -111,10 +111,14 @@ class Preparation:
 
     def over(self, met: Any, starts: Any) -> MeshDynamics:
         """The dynamics on a mesh over states (n,d) that were met from some starts."""
-        box = met_box(self.dynamics, met, starts, self.is_end, MARGIN)
+        low, high = met_box(self.dynamics, met, starts, self.is_end, MARGIN)
         if not self.many_actions:
-            return self._laid(*box, ROWS)
-        finer = self._laid(*box, FIRST_ROWS if self.noisy else ROWS, FEW_DRAWS)
+            return self._laid(low, high, ROWS)
+        first = self.on_mesh.mesh
+        within = np.maximum(low, first.low), np.minimum(high, first.high)
+        if (within[0] < within[1]).all():  # unless a user's first states lie elsewhere
+            low, high = within
+        finer = self._laid(low, high, FIRST_ROWS if self.noisy else ROWS, FEW_DRAWS)
         carry_over(self.on_mesh, finer)
         return finer
 
