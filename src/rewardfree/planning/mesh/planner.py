@@ -41,8 +41,8 @@ SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
 REFINED_ABOVE, AGAIN = 2, 2
-#: Where actions have several variables it is laid again once, if next states are random on no more nodes and
-#: with fewer draws: another reward must not take long.
+#: Where actions have several variables it is laid again once, with fewer draws and, of three variables whose
+#: next states are random, on no more nodes: another reward must not take long.
 AGAIN_FOR_MANY, FEW_DRAWS = 1, 8
 #: States met inside the model are widened by this share before a mesh is laid over them.
 MARGIN = 0.1
@@ -118,7 +118,8 @@ class Preparation:
         within = np.maximum(low, first.low), np.minimum(high, first.high)
         if (within[0] < within[1]).all():  # unless a user's first states lie elsewhere
             low, high = within
-        finer = self._laid(low, high, FIRST_ROWS if self.noisy else ROWS, FEW_DRAWS)
+        enough = self.noisy and len(first.sides) < max(SIDES)  # four variables never have nodes enough
+        finer = self._laid(low, high, FIRST_ROWS if enough else ROWS, FEW_DRAWS)
         carry_over(self.on_mesh, finer)
         return finer
 
@@ -245,8 +246,7 @@ class DynamicsPlanner(Planner):
     `actions` is how many candidates a Box of actions gets, `discounts` and `depths` (of lookahead) what is
     tried: the ones with the best return inside the model are used. `noise`: next states are random, None to
     let the data say. `sides` nodes for each variable. On more than two variables the mesh is laid again over
-    what the first plan meets, `rounds` times; None: twice, or never where actions have several variables,
-    for which one finer mesh serves all rewards.
+    what the first plan meets, `rounds` times; None: twice, or once where actions have several variables.
     """
 
     actions: int = 11
