@@ -41,7 +41,7 @@ SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
 REFINED_ABOVE, AGAIN = 2, 2
-#: Where actions have several variables it is laid again once, with fewer draws and, of three variables whose
+#: Where actions have several variables it is laid again once over three variables, with fewer draws and, if
 #: next states are random, on no more nodes: another reward must not take long.
 AGAIN_FOR_MANY, FEW_DRAWS = 1, 8
 #: States met inside the model are widened by this share before a mesh is laid over them.
@@ -83,7 +83,9 @@ class Preparation:
         self.noisy = self.noisy and predictor is None
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
-        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
+        box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
+        only = self.many_actions and not self.rounds  # this mesh serves every reward
+        self.on_mesh = self._laid(*box, ROWS if only else FIRST_ROWS)
 
     @property
     def many_actions(self) -> bool:
@@ -246,7 +248,8 @@ class DynamicsPlanner(Planner):
     `actions` is how many candidates a Box of actions gets, `discounts` and `depths` (of lookahead) what is
     tried: the ones with the best return inside the model are used. `noise`: next states are random, None to
     let the data say. `sides` nodes for each variable. On more than two variables the mesh is laid again over
-    what the first plan meets, `rounds` times; None: twice, or once where actions have several variables.
+    what the first plan meets, `rounds` times; None: twice, or where actions have several variables once on
+    three, never on four: there the first mesh is finer.
     """
 
     actions: int = 11
@@ -296,7 +299,9 @@ class DynamicsPlanner(Planner):
             return 0
         if self.rounds is not None:
             return self.rounds
-        return AGAIN if action_variables == 1 else AGAIN_FOR_MANY
+        if action_variables == 1:
+            return AGAIN
+        return AGAIN_FOR_MANY if variables < max(SIDES) else 0
 
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
