@@ -108,8 +108,8 @@ def explore(
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
     A Gymnasium environment or its id is taken as `from_gymnasium` makes a world of it. Without a `model` it
-    is `default_model(world, strategy)`, without a `strategy` `Scout()`, or `Uniform()` where no mesh can be
-    laid over the states: labels, or more than four variables.
+    is `default_model(world, strategy)`, without a `strategy` `Scout()`, or `Uniform()` where neither a mesh
+    can be laid over the states, of more than four variables say, nor are states and actions labels.
     `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
     kept samples of a pooled model, `steps` all of them, a query being one. A world of real states also takes
     `seconds`, which cannot stop a step that blocks: time is looked at after it; and a target `max_sigma`.
