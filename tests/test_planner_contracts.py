@@ -64,9 +64,32 @@ def test_what_a_planner_of_ones_own_returns_is_checked(made):
         def plan(self, request):
             return made
 
-    for ask in (rf.plan, lambda data, reward, planner: rf.plan_many(data, [reward], planner)):
+    def many(data, reward, planner):
+        return rf.plan_many(data, [reward], planner)
+
+    def runs(data, reward, planner):
+        return plan_runs([data, data], [reward], planner)
+
+    for ask in (rf.plan, many, runs):
         with pytest.raises(ValueError, match=r"Careless.* must (return|be) a list"):
             ask(explored("finite"), REWARD, Careless())
+
+
+@pytest.mark.parametrize("made", [[], None, [[]], [[None], [None], [None]]])
+def test_what_a_planner_of_ones_own_returns_for_runs_is_checked(made):
+    class Careless(OneAction):
+        def plan_runs(self, requests):
+            return made
+
+    said = "plan_runs method of Careless must return a list with one list of plans for each of 2 runs, got"
+    with pytest.raises(ValueError, match=said):
+        plan_runs([explored("finite")] * 2, [REWARD], Careless(0))
+
+
+@pytest.mark.parametrize("kind", ["finite", "puck"])
+def test_one_run_is_no_list_of_runs(kind):
+    with pytest.raises(ValueError, match="plan_runs takes a list of runs, and got one: use plan_many for it"):
+        plan_runs(explored(kind), [REWARD])
 
 
 class Table(Plan):
@@ -90,7 +113,7 @@ class Table(Plan):
 def test_a_plan_of_ones_own_is_evaluated():
     actions = np.random.default_rng(0).integers(4, size=(4, 6))
     assert rf.gap(FINITE, Table(actions), REWARD) == rf.gap(FINITE, actions, REWARD)
-    assert repr(Table(actions)) == "Table(Mean(ties='lowest', clip='paper'), horizon 4, 0 transitions, None)"
+    assert repr(Table(actions)) == "Table(Mean(ties='lowest', clip='paper'), horizon 4, 0 transitions)"
 
 
 def test_a_plan_counts_the_transitions_that_it_rests_on_and_says_its_discount():
@@ -259,6 +282,43 @@ def test_a_plan_shows_what_it_was_made_of():
         assert repr(plan).endswith(f", 60 transitions, {centred!r})")
     named = rf.plan(explored("labels"), "0.5", rf.Optimistic(0.5))
     assert "chosen by" not in repr(named) and repr(rf.Optimistic(0.5)) in repr(named)
+
+
+OWN = [rf.baselines.Partitioned(0.3, alpha=1.0), rf.baselines.LinearRewardFree(lambda z: z, 0.3)]
+
+
+@pytest.mark.parametrize("planner", [None, rf.Mean(), rf.Optimistic(0.5)])
+@pytest.mark.parametrize("strategy", [*OWN, rf.baselines.RFUCRL(0.5, 0.1)])
+def test_a_plan_says_whose_posteriors_it_used(planner, strategy):
+    counts = isinstance(strategy, rf.baselines.RFUCRL)
+    for kind in ("finite",) if counts else ("finite", "labels", "puck", "many"):
+        data = explored(kind, MODEL, strategy)
+        plan = rf.plan(data, "0.5", planner)
+        assert plan.source == strategy
+        assert repr(plan).endswith(f", posteriors of {strategy!r} in the place of {plan.model!r})")
+        named = rf.plan(data, "0.5", planner, MODEL)  # whose posteriors are then used
+        assert named.source is None and repr(named).endswith(f" transitions, {MODEL!r})")
+    (plan,), _ = plan_runs([explored("finite", MODEL, strategy), explored("finite", MODEL)], ["0.5"], planner)
+    assert plan.source == strategy
+    assert rf.plan(explored("finite", MODEL), "0.5", planner).source is None
+
+
+def test_a_plan_from_counts_names_no_kernel():
+    data, counts = explored("finite", AUTO), rf.Model(rf.kernels.Delta(), ridge=0.01, pooled=True)
+    for model in (AUTO, counts):
+        plan = rf.plan(data, "0.5", rf.CountingPlanner(), model)
+        assert plan.model is None and repr(plan).endswith("horizon 4, 6 states, 60 transitions)")
+    plan = rf.plan(explored("labels", AUTO), "0.5", rf.CountingPlanner())
+    assert plan.model is None and repr(plan) == "LabelPlan(CountingPlanner(), horizon 4, 60 transitions)"
+
+
+@pytest.mark.parametrize("kind", ["finite", "labels"])
+@pytest.mark.parametrize("model", [POOLED, MODEL, dataclasses.replace(AUTO, timed=True)])
+def test_a_kernel_that_was_chosen_is_not_left_unused(kind, model):
+    if kind == "labels" and model.timed:
+        return
+    with pytest.raises(ValueError, match=r"CountingPlanner counts all steps together: use a Model\("):
+        rf.plan(explored(kind, AUTO), "0.5", rf.CountingPlanner(), model)
 
 
 def test_a_plan_shows_the_kernel_that_was_fitted():

@@ -14,6 +14,8 @@ from rewardfree.data import Experience, Samples, Transitions
 from rewardfree.dynamics import GivenTermination
 from rewardfree.dynamics.labels import LabelLaw
 from rewardfree.estimates.backups import bellman_q, remaining_range
+from rewardfree.kernels import AutoKernel, Delta
+from rewardfree.model import Model
 from rewardfree.planning.finite import FinitePlan, states_that_end
 from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
 from rewardfree.registry import registered
@@ -58,13 +60,22 @@ class CountingPlanner(Planner):
     """
 
     def plan(self, request: PlanRequest) -> list[Any]:
-        if not request.used_model.pooled:
-            raise ValueError("CountingPlanner counts all steps together: use a Model(..., pooled=True)")
+        model = request.used_model
+        if not needs_no_kernel(model):
+            raise ValueError(
+                "CountingPlanner counts all steps together: use a Model(..., pooled=True) whose kernel is "
+                f"rf.kernels.Delta() or rf.AutoKernel(), and which is not timed, got {model!r:.200}"
+            )
         device = request.placement.device
         if device not in (None, "cpu"):
             raise ValueError(f"visits are counted on the CPU: leave device= out, got {device!r}")
         plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
         return [plan(self, request, reward) for reward in request.rewards]
+
+
+def needs_no_kernel(model: Model) -> bool:
+    """Whether shares of visits may stand for its estimate: all steps together, and no kernel was chosen."""
+    return model.pooled and not model.timed and isinstance(model.kernel, Delta | AutoKernel)
 
 
 def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) -> FinitePlan:
@@ -92,7 +103,7 @@ def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) ->
     least, _ = remaining_range(low, high, request.discount or 1.0)
     discount = request.discount or 1.0
     tables = _backward(law, expected, least, discount)
-    return FinitePlan(run.grid, horizon, planner, request.used_model, int(kept.sum()), discount, *tables)
+    return FinitePlan(run.grid, horizon, planner, None, int(kept.sum()), discount, *tables)
 
 
 def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> LabelPlan:
@@ -123,7 +134,7 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
         horizon=horizon,
         planner=planner,
         provenance=data.provenance,
-        model=request.used_model,
+        model=None,
         transitions=int(data.kept.sum()),
         discount=discount,
         text=function.text,

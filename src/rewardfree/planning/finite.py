@@ -44,6 +44,7 @@ class FinitePlan(Plan):
     actions: Integers  # (h,s) indices
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
+    source: ModelPosteriors | None = None
 
     def act(
         self,
@@ -111,9 +112,10 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
             backed = backward(estimates, rewards, planner, horizon, ties, discount, known)
             actions, values = map(to_numpy, backed)
             samples = [sum(map(len, run.designs(model.pooled)[:horizon])) for run in data]
+            source = group[0].own_source
             plans += [
                 [
-                    FinitePlan(grid, horizon, planner, model, used, discount, action, value)
+                    FinitePlan(grid, horizon, planner, model, used, discount, action, value, source=source)
                     for action, value in zip(*policies, strict=True)
                 ]
                 for used, *policies in zip(samples, actions, values, strict=True)
@@ -257,9 +259,8 @@ def _together(
     Those that do go together, others as many as memory is kind to.
     """
 
-    def key(request: PlanRequest) -> tuple[Model, int | None]:
-        source = request.source
-        return request.used_model, id(source) if source.own_posteriors else None
+    def key(request: PlanRequest) -> tuple[Model, int]:
+        return request.used_model, id(request.own_source)
 
     for (model, _), group in groupby(requests, key=key):
         alike = list(group)

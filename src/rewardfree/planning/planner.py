@@ -104,6 +104,11 @@ class PlanRequest:
         return self.data.strategy or MODEL_POSTERIORS if self.model is None else MODEL_POSTERIORS
 
     @property
+    def own_source(self) -> ModelPosteriors | None:
+        """That strategy, if its posteriors are not the model's."""
+        return self.source if self.source.own_posteriors else None
+
+    @property
     def steps(self) -> int:
         """The horizon; beyond that of the data only a model that is the same at every step can plan."""
         if self.horizon is None:
@@ -147,7 +152,9 @@ class Plan(ABC):
 
     planner: Planner  # which made it
     chosen_by: Planner | None  # which chose that planner, if a user did not
-    model: Model | None  # with the kernel and the ridge that were used; None: no file could hold that kernel
+    #: With the kernel and the ridge that were used; None: it uses none, or no file could hold that kernel.
+    model: Model | None
+    source: ModelPosteriors | None = None  # the strategy whose posteriors were used; None: the model's own
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
     discount: float  # of later rewards, in the values
@@ -179,7 +186,9 @@ class Plan(ABC):
     def __repr__(self) -> str:
         chosen = "" if self.chosen_by is None else f" chosen by {self.chosen_by!r}"
         parts = [f"{self.planner!r}{chosen}", *self._details(), f"{self.transitions:,} transitions"]
-        return f"{type(self).__name__}({', '.join(parts)}, {self.model!r})"
+        instead = "" if self.source is None else f"posteriors of {self.source!r} in the place of "
+        parts += [] if self.model is None else [f"{instead}{self.model!r}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _details(self) -> list[str]:
         """What its repr says beside that."""
@@ -198,7 +207,8 @@ class WorldPlan(Plan):
     planner: Planner
     chosen_by: Planner | None = None
     provenance: Mapping[str, Any]  # of the world
-    model: Model  # which the plan needs to act
+    model: Model | None
+    source: ModelPosteriors | None = None
     transitions: int
     expected: float | None = None  # the mean return inside the model, where it was computed
 

@@ -81,6 +81,7 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
                     planner=planner,
                     provenance=data.provenance,
                     model=estimate.scaled.model,
+                    source=request.own_source,
                     transitions=transitions,
                     discount=discount,
                     reward=function,
