@@ -119,7 +119,7 @@ def explore(
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
     }  # fmt: skip
-    world = as_world(world)
+    world = world if isinstance(world, FiniteWorld) else as_world(world)
     if not isinstance(world, FiniteWorld):
         if device != "cpu" or dtype is not None or posterior is not None:
             raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
