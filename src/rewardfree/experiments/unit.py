@@ -166,7 +166,7 @@ def errors_of(unit: Unit) -> Iterator[None]:
 
 
 def given_up(deadly: Sequence[Unit], deaths: int = ATTEMPTS) -> ChildProcessError:
-    """The error to raise when workers died on these units so often, each of them run by itself."""
+    """The error for units whose workers died repeatedly, though each was run alone."""
     return ChildProcessError(
         f"a worker died {deaths} times on {' and on '.join(map(_described, deadly))}: "
         "is there enough memory? use a smaller batch"

@@ -234,7 +234,7 @@ def backward(
 
 
 def estimates_of(run: Transitions, model: Model) -> Estimates:
-    """What `backward` asks for each step, from one run: planners and rewards share it."""
+    """The estimate of each step from one run; planners and rewards share it."""
     model = fitted_to_run(model, run)
     return functools.lru_cache(_estimates([run], model, _share_points([run], model)))
 
@@ -256,7 +256,7 @@ def _together(
 ) -> Iterator[tuple[list[PlanRequest], Model, bool]]:
     """Requests that are planned at once, their model, and whether all their regressions share their points.
 
-    Those that do go together, others as many as memory is kind to.
+    Requests that share their points are planned together, others as many as fit in memory.
     """
 
     def key(request: PlanRequest) -> tuple[Model, int]:

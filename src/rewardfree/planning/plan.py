@@ -238,7 +238,7 @@ def _labelled(data: RunData) -> bool:
 
 
 def _using_all(request: PlanRequest) -> PlanRequest:
-    """The same with every transition, and centred if one regression serves all steps."""
+    """The request with every transition kept; a pooled model is centred."""
     model = request.model
     if model is not None:
         model = replace(model, centred=model.centred or model.pooled)

@@ -1,4 +1,4 @@
-"""What the parts of a plan must be that comes from a file: as those that a planner makes."""
+"""Checks of the parts of a plan that was read from a file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +38,7 @@ def numbers(arrays: Mapping[str, Any], name: str, *shape: int | None, finite: bo
 
 
 def flags(arrays: Mapping[str, Any], name: str, length: int) -> Any:
-    """An array of so many flags."""
+    """A bool array of that length."""
     array = arrays[name]
     if array.dtype.kind != "b" or array.shape != (length,):
         raise ValueError(f"its {name} must be {length} flags, got {array.dtype} of shape {array.shape}")
@@ -46,7 +46,7 @@ def flags(arrays: Mapping[str, Any], name: str, length: int) -> Any:
 
 
 def check_said(fields: Mapping[str, Any]) -> None:
-    """What every plan says about itself."""
+    """Check the fields that every plan stores."""
     check_kind(fields["planner"], Planner, "its planner", "one of rewardfree's")
     optional: tuple[tuple[str, type, str, str], ...] = (
         ("chosen_by", Planner, "what chose its planner", "one of rewardfree's planners"),

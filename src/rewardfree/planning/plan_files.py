@@ -37,7 +37,7 @@ from rewardfree.worlds import Discrete, ScaledModel, Scaling, Spaces
 from rewardfree.worlds.grid import NAMED_ARRAYS, stored_grid
 
 FILE_VERSION = 3
-#: What every plan says about itself, and what every one on real states says besides.
+#: Fields stored for every plan, and for every plan on real states.
 _PLAN = ("horizon", "planner", "chosen_by", "model", "source", "transitions", "discount")
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
@@ -294,7 +294,7 @@ def _samples(arrays: dict[str, Any], h: int, spaces: Spaces) -> Samples:
         flags(arrays, f"terminated{h}", len(state)),
     )
     if not len(state) == len(action) == len(next_state) > 0:
-        raise ValueError(f"its samples of step {h} must be of one length, and some")
+        raise ValueError(f"its samples of step {h} must have equal lengths above 0")
     return samples
 
 

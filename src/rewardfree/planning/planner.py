@@ -90,7 +90,7 @@ class PlanRequest:
 
     @property
     def endless(self) -> bool:
-        """Whether it is for no end."""
+        """Whether the horizon is infinite."""
         return self.horizon == math.inf
 
     @property
@@ -139,7 +139,7 @@ class Planner(ABC):
 
     @property
     def by_values(self) -> ValuePlanner | None:
-        """This planner, if it is Alg 1 as it stands: then curves plan many runs and checkpoints at once."""
+        """This planner if it is Alg 1 unchanged: learning curves then plan all checkpoints in one pass."""
         return None
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
@@ -191,7 +191,7 @@ class Plan(ABC):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _details(self) -> list[str]:
-        """What its repr says beside that."""
+        """More parts of the repr: horizon and discount."""
         steps = "no end" if self.horizon is None else f"horizon {self.horizon}"
         return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
 
@@ -279,7 +279,7 @@ class WorldPlan(Plan):
 
 
 def one_given(state: Any, observation: Any) -> Any:
-    """The one of them that was given."""
+    """State or observation, whichever was given."""
     if (state is None) == (observation is None):
         raise ValueError("give a state, or observation=, and not both")
     return state if observation is None else observation

@@ -15,15 +15,15 @@ from rewardfree.estimates.backups import scout_q
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds import Discrete
 
-#: E is computed anew after so many steps, or this share of those there are.
+#: E is computed anew after max(REFRESH, steps / REFRESH_SHARE) new steps.
 REFRESH, REFRESH_SHARE = 20, 20
 
 
 class CountedExploration:
     """E = max_a [gain(s,a) + discount E(s')] over labels, sigma being 1/sqrt(1 + visits).
 
-    E is computed now and then, from the steps until then; the visits of the label where one is are up to
-    date. What was never tried is worth the most that is expected anywhere.
+    Visit counts are always current, E is computed now and then. What was never tried is worth the most that
+    is expected anywhere.
     """
 
     def __init__(self, run: WorldRun, objective: Callable[[Any, float], Any]) -> None:

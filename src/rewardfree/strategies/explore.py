@@ -155,7 +155,7 @@ def explore_many(
     batch: int | None = None,
     progress: bool | None = None,
 ) -> list[Transitions]:
-    """`explore` for many seeds, `batch` runs at a time (by default as many as memory is kind to).
+    """`explore` for many seeds, `batch` runs at a time (by default as many as fit in memory).
 
     Run by run the data are those of `explore` with that seed, whatever the batch and the device.
     """
@@ -191,7 +191,7 @@ def explore_many(
 
 
 def _plays_labels(world: FiniteWorld, model: Model, strategy: Strategy) -> bool:
-    """Whether a finite world is played as any world of labels is, where episodes stop at an end."""
+    """Whether a finite world is explored by visit counts, with episodes that stop at an end."""
     return world.grid.labelled and strategy.stops_at_ends and counts_visits(model)
 
 

@@ -97,9 +97,9 @@ class RunBatch:
         return self.played >= self.rounds or bool(self.stopped.all())
 
     def stop(self, done: Array) -> None:
-        """Runs (b,) that are done: the rounds before this one are all that they have.
+        """End runs (b,) before this round.
 
-        They are played on beside the others, but nothing of it is theirs.
+        They still play in the batch, but what they do is discarded.
         """
         new = to_numpy(done) & ~self.stopped
         if new.any():

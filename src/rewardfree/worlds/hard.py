@@ -65,9 +65,9 @@ def sharpened_world(
     s, a = np.linspace(0, 1, len(law))[:, None], np.linspace(0, 1, law.shape[1])[None, :]
     top = stream(seed, "reward").random(2)
     square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / width**2
-    about = f"a draw of the paper's with raised contrasts, seed {seed}"
+    description = f"a draw of the paper's with raised contrasts, seed {seed}"
     rewards = np.exp(-0.5 * square)[None]
-    return Instance("sharpened", about, FiniteWorld(law, horizon, start), rewards, Model(kernel, ridge))
+    return Instance("sharpened", description, FiniteWorld(law, horizon, start), rewards, Model(kernel, ridge))
 
 
 def corridor_world(
@@ -96,9 +96,9 @@ def corridor_world(
     law = noisy_law(s[:, None], s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0) - drift, noise)
     right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
     left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])
-    about = "a noisy corridor that drifts back; a little is paid for staying at the wrong end"
+    description = "a noisy corridor that drifts back; a little is paid for staying at the wrong end"
     world, model = FiniteWorld(law, horizon, start), Model(MATERN, PUBLISHED.ridge(MATERN))
-    return Instance("corridor", about, world, np.maximum(right, left)[None], model)
+    return Instance("corridor", description, world, np.maximum(right, left)[None], model)
 
 
 def noisy_law(states: Any, mean: Any, noise: float, room: Any = True) -> Any:

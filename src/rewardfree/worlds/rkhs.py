@@ -60,8 +60,8 @@ def rkhs_world(
     law /= law.sum(axis=-1, keepdims=True)
     reward = smooth_draw(kernel, ridge, (states, actions), coarse, stream(seed, "reward"))
     reward = (reward - reward.min()) / (reward.max() - reward.min())
-    about = f"a draw of the paper's, seed {seed}"
-    return Instance("rkhs", about, FiniteWorld(law, horizon, start), reward[None], Model(kernel, ridge))
+    description = f"a draw of the paper's, seed {seed}"
+    return Instance("rkhs", description, FiniteWorld(law, horizon, start), reward[None], Model(kernel, ridge))
 
 
 def check_size(shape: tuple[int, ...]) -> None:

@@ -40,7 +40,7 @@ NEGLIGIBLE = 1e-3
 
 
 def imagined_returns(plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0) -> list[tuple[Any, Any]]:
-    """For plans of one reward on one mesh: the returns (k,) inside the model from states (k,d), and all met.
+    """For each plan of one reward on one mesh: returns (k,) in the model from states (k,d), and states.
 
     Where next states are interpolated a step costs as much as its calls, so all plans take it together.
     """
@@ -328,7 +328,7 @@ class DynamicsPlanner(Planner):
         return plan_on_mesh(self, request)
 
     def discounts_for(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
-        """Those to try: a user's own, or by the horizon, one of them nearly 1."""
+        """Discounts to try: the given ones, or 0.99 and 1 - 0.2/H."""
         if discount is not None:
             return (discount,)
         if self.discounts is not None:

@@ -107,7 +107,7 @@ def _ties_at_random(evidence: Evidence) -> list[Evidence]:
 def _with_verdicts(
     judge: Callable[[Evidence], Claim], evidence: Evidence, again: Mapping[str, Sequence[Evidence]]
 ) -> Claim:
-    """A claim, and after what was found how the same rule judges other evidence; its verdict is its own."""
+    """The claim, with the verdicts of the same rule on other evidence appended to its findings."""
     claim, lines = judge(evidence), []
     for where, others in again.items():
         verdicts = Counter(judge(other).verdict for other in others)
@@ -355,7 +355,7 @@ def _stable(evidence: Evidence) -> Claim:
 
 
 def _price(evidence: Evidence) -> Claim:
-    """No verdict: at equal N it is arithmetic, and a gap that falls alike with N leaves it so."""
+    """No verdict: at equal N the ratio of steps is (H+1)/2 by construction."""
     H, found = evidence.horizon, []
     for kernel, panel in evidence.panels.items():
         generative, online = (panel.get((name, PLANNER)) for name in ("generative", "online"))
