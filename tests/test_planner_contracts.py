@@ -358,6 +358,15 @@ def test_rewards_outside_the_unit_range_are_for_planning_by_range(kind, make):
         assert rf.plan(data, reward, make(0.3)).planner.clip == "paper"
 
 
+@pytest.mark.parametrize("planner", [None, rf.Mean(clip="range"), OneAction(1)])
+def test_first_states_are_for_planners_that_take_them(planner):
+    name = "Mean" if planner is None else type(planner).__name__
+    said = rf"starts= is for DynamicsPlanner\(\), which compares plans from there: {name}"
+    with pytest.raises(ValueError, match=said):
+        rf.plan(explored("many"), "0.5", planner, starts=np.zeros((2, 5)))
+    assert rf.plan(explored("puck"), "0.5", starts=np.zeros((2, 2))).expected is not None
+
+
 def test_a_mesh_is_for_real_states():
     with pytest.raises(ValueError, match=r"DynamicsPlanner\(\) is for real states: use Mean\(\)"):
         rf.plan(explored("finite"), REWARD, rf.DynamicsPlanner())

@@ -3,10 +3,11 @@
 from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh, MeshDynamics, NextStateModel
+from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, NextStateModel, has_mesh
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
+    "MOST_VARIABLES",
     "Dynamics",
     "ExplorationValue",
     "GivenTermination",
@@ -14,6 +15,7 @@ __all__ = [
     "MeshDynamics",
     "NextStateModel",
     "ObservedTermination",
+    "has_mesh",
     "met_box",
     "trusted_box",
 ]

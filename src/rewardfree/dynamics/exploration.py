@@ -9,13 +9,13 @@ import numpy as np
 from rewardfree.data import Samples
 from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh, MeshDynamics
+from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
 from rewardfree.estimates.backups import OBJECTIVES, scout_q
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds import Box, ScaledModel, Spaces
+from rewardfree.worlds import ScaledModel, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.
@@ -34,9 +34,9 @@ LONGEST, EXPLORATION_RIDGE = 5.0, 1e-4
 
 def check_variables(spaces: Spaces) -> None:
     """Refuse states that no mesh can be laid over."""
-    if not isinstance(spaces.state, Box) or spaces.state.size not in SIDES:
+    if not has_mesh(spaces):
         raise ValueError(
-            f"exploring through a mesh takes up to {max(SIDES)} real state variables, got "
+            f"exploring through a mesh takes up to {MOST_VARIABLES} real state variables, got "
             f"{', '.join(spaces.state.names)}: "
             'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
         )

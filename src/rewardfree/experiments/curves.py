@@ -13,7 +13,7 @@ from rewardfree.evaluation.exact import gap_of_values, optimal_value, policy_val
 from rewardfree.model import Model
 from rewardfree.planning import Planner, PlanRequest, ValuePlanner, backward, reward_tables, tie_breaks
 from rewardfree.posterior import Lattice
-from rewardfree.strategies import RunBatch, Strategy, as_seeds, check_parts, in_batches, played, rounds_for
+from rewardfree.strategies import RunBatch, Strategy, as_seeds, checked_parts, in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -57,7 +57,7 @@ def learning_curves(
     planner that does not plan by Alg 1 plans for every run and checkpoint anew. A run that its strategy stops
     before a checkpoint has the gap there that it stopped with.
     """
-    check_parts(world, model, strategy)
+    strategy, model = checked_parts(world, model, strategy)
     if model.automatic:
         raise ValueError(
             "learning_curves plans on the posteriors of the exploration, whose kernel must be fixed: "

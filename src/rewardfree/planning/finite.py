@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, to_numpy
+from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, is_cpu, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
@@ -100,7 +100,7 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     if any(run.horizon != runs[0].horizon or not run.grid.same_as(grid) for run in runs):
         raise ValueError("runs that are planned together must come from one grid and horizon")
     rewards = RewardColumns.of(first.rewards, grid, horizon, planner)
-    discount = 1.0 if first.discount is None else first.discount
+    discount = first.counted_discount
     plans: list[list[FinitePlan]] = []
     with one_blas_thread():
         for group, model, same in _together(requests, first.placement):
@@ -273,9 +273,8 @@ def _together(
             longest = max(len(rows) for run in runs for rows in run.designs(model.pooled))
             inputs = model.inputs(runs[0].grid.points, runs[0].horizon)
             # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
-            on_cpu = placement.device in (None, "cpu")
             per_run = 8 * max(1, longest) * len(inputs)
-            size = 1 if on_cpu else max(1, room_for(placement.device or "cpu") // per_run)
+            size = 1 if is_cpu(placement.device) else max(1, room_for(placement.device or "cpu") // per_run)
         for first in range(0, len(alike), size):
             chosen = slice(first, first + size)
             yield alike[chosen], model, _share_points(runs[chosen], model)

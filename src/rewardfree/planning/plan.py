@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from rewardfree.arrays import DType, Floats, Placement, States, check_kind
 from rewardfree.data import Experience, RunData, Transitions
+from rewardfree.dynamics import has_mesh
 from rewardfree.dynamics.labels import are_labels
 from rewardfree.model import Model
 from rewardfree.planning.alg1 import Mean
 from rewardfree.planning.counted import CountingPlanner, needs_no_kernel
 from rewardfree.planning.finite import FinitePlan
-from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
+from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
@@ -89,8 +90,7 @@ def plan(
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    planner = _planner(planner)
-    policy: FinitePlan | WorldPlan = _checked(planner, planner.plan(request), request.rewards)[0]
+    policy: FinitePlan | WorldPlan = _planned(_planner(planner), request)[0]
     return policy
 
 
@@ -140,8 +140,7 @@ def plan_many(
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    planner = _planner(planner)
-    return _checked(planner, planner.plan(request), request.rewards)
+    return _planned(_planner(planner), request)
 
 
 def plan_runs(
@@ -183,6 +182,15 @@ def _planner(planner: Planner | None) -> Planner:
     return planner
 
 
+def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
+    """What a planner makes of a request."""
+    if request.starts is not None and not planner.takes_starts:
+        raise ValueError(
+            f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
+        )
+    return _checked(planner, planner.plan(request), request.rewards)
+
+
 def _checked(planner: Planner, plans: Any, rewards: Any) -> list[Any]:
     """What a planner made for these rewards: it may be a user's own class."""
     if not isinstance(plans, list) or len(plans) != len(rewards):
@@ -206,9 +214,11 @@ class DefaultPlanner(Planner):
     centred: with few samples at a place the midrange of all values is a worse guess than 0.
     """
 
+    takes_starts: ClassVar[bool] = True  # where the one it chooses does
+
     def plan(self, request: PlanRequest) -> list[Any]:
         request = _using_all(request)
-        return [replace(plan, chosen_by=self) for plan in self.choose(request).plan(request)]
+        return [replace(plan, chosen_by=self) for plan in _planned(self.choose(request), request)]
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
         return [
@@ -228,7 +238,7 @@ class DefaultPlanner(Planner):
             return CountingPlanner()
         if not isinstance(data, Experience):
             return Mean(clip="range")
-        if data.is_box and data.spaces.state.size in SIDES and request.used_model.pooled:
+        if has_mesh(data.spaces) and model.pooled:
             return DynamicsPlanner()
         return Mean(clip="range")
 

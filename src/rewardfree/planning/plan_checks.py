@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import as_horizon, as_number, check_finite, check_kind, count
+from rewardfree.arrays import as_discount, as_horizon, as_number, check_finite, check_kind, count
 from rewardfree.dynamics import Mesh, MeshDynamics
 from rewardfree.dynamics.termination import FAR
 from rewardfree.estimates import SampledEstimate
@@ -74,9 +74,8 @@ def check_said_of_world(fields: Mapping[str, Any]) -> None:
 
 def check_discount(discount: Any, horizon: int | None) -> None:
     """Of later rewards; without a horizon it is below 1."""
-    number = as_number(discount, "discount")
-    if not 0.0 < number <= 1.0 or (horizon is None and number == 1.0):
-        raise ValueError(f"discount must lie in (0, 1], and below 1 without a horizon, got {number}")
+    if as_discount(discount) == 1.0 and horizon is None:
+        raise ValueError("discount must be below 1 without a horizon, got 1.0")
 
 
 def check_policy(arrays: Mapping[str, Any], horizon: int, shape: tuple[int, int]) -> None:

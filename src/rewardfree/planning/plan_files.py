@@ -32,7 +32,7 @@ from rewardfree.planning.plan_checks import (
 from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
 from rewardfree.registry import from_text, to_table, to_text
-from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.rewards import RewardFunction
 from rewardfree.worlds import Discrete, ScaledModel, Scaling, Spaces
 from rewardfree.worlds.grid import NAMED_ARRAYS, stored_grid
 
@@ -193,9 +193,9 @@ def _mesh_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> MeshPlan:
 
 
 def _ends(arrays: dict[str, Any], fields: dict[str, Any]) -> GivenTermination | ObservedTermination:
-    space = fields["spaces"].state
     if "terminated" in fields:
-        return GivenTermination(space, *ends_of(fields["terminated"], fields["spaces"]))
+        return GivenTermination.of(fields["terminated"], fields["spaces"])
+    space = fields["spaces"].state
     seen = space.checked(numbers(arrays, "seen", None, space.size), "seen")
     return ObservedTermination(space, seen, flags(arrays, "seen_ends", len(seen)))
 

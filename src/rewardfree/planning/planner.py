@@ -20,13 +20,14 @@ from rewardfree.arrays import (
     Placement,
     States,
     Values,
+    as_discount,
     as_horizon,
-    as_number,
     check_finite,
     check_kind,
     count,
 )
 from rewardfree.data import Experience, RunData
+from rewardfree.dynamics import GivenTermination
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.worlds import Discrete, Observation, Spaces
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
@@ -58,15 +59,13 @@ class PlanRequest:
         if self.horizon not in (None, math.inf):
             object.__setattr__(self, "horizon", as_horizon(self.horizon))
         if self.discount is not None:
-            object.__setattr__(self, "discount", as_number(self.discount, "discount"))
-            if not 0.0 < self.discount <= 1.0:
-                raise ValueError(f"discount must lie in (0, 1], got {self.discount}")
+            object.__setattr__(self, "discount", as_discount(self.discount))
         if self.endless and self.discount in (None, 1.0):
             raise ValueError("horizon=math.inf, no end, needs a discount below 1: give discount=0.98, say")
         if not isinstance(self.data, Experience):
             if self.terminated is not None or self.starts is not None:
                 raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
-        elif self.placement.device not in (None, "cpu") or self.placement.dtype is not None or seed:
+        elif not self.placement.default or seed:
             raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
         elif self.used_model.timed:
             raise ValueError(TIMED_ON_REAL_STATES)
@@ -92,6 +91,19 @@ class PlanRequest:
     def endless(self) -> bool:
         """Whether the horizon is infinite."""
         return self.horizon == math.inf
+
+    @property
+    def counted_discount(self) -> float:
+        """What later rewards are multiplied with; 1 if nobody said."""
+        return 1.0 if self.discount is None else self.discount
+
+    @property
+    def data_with_ends(self) -> RunData:
+        """The data, with the ends of episodes where `terminated` says."""
+        if self.terminated is None or not isinstance(self.data, Experience):
+            return self.data
+        is_end = GivenTermination.of(self.terminated, self.data.spaces)
+        return self.data.ending_at(is_end(self.data.next_state))
 
     @property
     def used_model(self) -> Model:
@@ -132,6 +144,8 @@ class Planner(ABC):
 
     #: Whether it plans on finite worlds, also in sweeps.
     plans_finite: ClassVar[bool] = True
+    #: Whether it plans from `starts`, the first states that a user names; else these are refused.
+    takes_starts: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:
