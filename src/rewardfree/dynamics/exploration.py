@@ -11,7 +11,7 @@ from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
-from rewardfree.estimates.backups import OBJECTIVES, scout_q
+from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
@@ -25,7 +25,7 @@ ACTIONS = 5
 GROWTH = 2.0
 #: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
 EPSILONS = (0.0, 0.1, 0.3, 0.5)
-SWEEPS, SETTLED = 300, 1e-3
+SWEEPS = 300
 #: Sweeps from an earlier E, which is nearly right.
 FEW_SWEEPS = 30
 #: Of the exploration posterior: the longest lengthscale in units of the data's spread, and its ridge.
@@ -107,13 +107,11 @@ class ExplorationValue:
         points, known = self._at_nodes
         gain = self._objective(self._with_later(known, points), self.posterior.ridge)
         gain = gain.reshape(len(self.actions), -1)
-        for _ in range(sweeps):
-            new = scout_q(gain, (self._on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
-            done = np.abs(new - value).max() <= SETTLED * new.max()
-            value = new
-            if done:
-                break
-        return value
+
+        def update(value: Any) -> Any:
+            return scout_q(gain, (self._on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
+
+        return settled(update, value, sweeps)
 
     @cached_property
     def _on_mesh(self) -> MeshDynamics:

@@ -14,14 +14,13 @@ import numpy.typing as npt
 
 from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, is_cpu, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import FiniteEstimate, alg1_q
+from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
 from rewardfree.posterior import room_for
 from rewardfree.rewards import TabledReward, reward_table
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import best_of_clipped
 from rewardfree.worlds.grid import Grid
 
 if TYPE_CHECKING:

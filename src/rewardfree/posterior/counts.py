@@ -41,7 +41,7 @@ class Counts(Posteriors):
         device: str | None = None,
         dtype: DType | None = None,
     ) -> None:
-        check_counts_on(device, "Counts")
+        check_counts_on(device, "this posterior")
         self.ridge = positive(ridge, "ridge") if ridge else 0.0
         points = to_numpy(as_points(candidates, "candidates"))
         if len(points) == 0:
