@@ -98,12 +98,10 @@ def reachable_states(world: FiniteWorld) -> Any:
     best, chance = world.start, np.eye(s)
     for last in range(1, world.horizon):
         # The best chance to be in each state after `last` steps, by the state one is in: (s,target).
-        if world.stationary:
-            chance = (world.P @ chance).max(axis=1)
-        else:
-            chance = np.eye(s)
-            for h in reversed(range(last)):
-                chance = (world.law(h) @ chance).max(axis=1)
+        steps = range(1) if world.stationary else range(last)
+        chance = chance if world.stationary else np.eye(s)
+        for h in reversed(steps):
+            chance = (world.law(h) @ chance).max(axis=1)
         best = np.maximum(best, world.start @ chance)
     return best >= 1.0 / s
 

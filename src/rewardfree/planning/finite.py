@@ -18,7 +18,7 @@ from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
 from rewardfree.posterior import room_for
-from rewardfree.rewards import TabledReward, reward_table
+from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.grid import Grid
@@ -98,7 +98,7 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     grid, horizon = runs[0].grid, min(request.steps for request in requests)
     if any(run.horizon != runs[0].horizon or not run.grid.same_as(grid) for run in runs):
         raise ValueError("runs that are planned together must come from one grid and horizon")
-    rewards = RewardColumns.of(first.rewards, grid, horizon, planner)
+    rewards = RewardColumns(first.rewards, grid, horizon, planner)
     discount = first.counted_discount
     plans: list[list[FinitePlan]] = []
     with one_blas_thread():
@@ -122,45 +122,27 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     return plans
 
 
-def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner) -> Any:
-    """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
-    tables = [reward_table(reward, grid, horizon) for reward in rewards]
-    for table in tables:
-        planner.check_rewards(float(table.min()), float(table.max()))
-    longest = max(len(table) for table in tables)
-    return np.stack([np.broadcast_to(table, (longest, *table.shape[1:])) for table in tables])
-
-
 class RewardColumns:
-    """c rewards as columns of a backward pass; `low` and `high`, (c,h), are what a step pays."""
+    """c rewards as columns of a backward pass, checked for a planner, each of them `times` over.
 
-    def __init__(self, columns: Sequence[Callable[[int], Any]], low: Any, high: Any, uses_next: bool) -> None:
-        self._columns, self.low, self.high, self._uses_next = columns, low, high, uses_next
-        self._law: tuple[FiniteEstimate, int, Any] | None = None  # the last one: they are large
+    `low` and `high`, (c,h), are what a step pays.
+    """
 
-    @classmethod
-    def of(cls, rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner) -> RewardColumns:
-        """Of what a caller gives, checked for a planner."""
-        tabled = [TabledReward(reward, grid, horizon) for reward in rewards]
-        for one in tabled:
-            planner.check_rewards(float(one.ends[0].min()), float(one.ends[1].max()))
-        low, high = (np.stack([np.broadcast_to(one.ends[i], horizon) for one in tabled]) for i in range(2))
-        return cls([one.at for one in tabled], low, high, any(one.uses_next for one in tabled))
-
-    @classmethod
-    def of_tables(cls, tables: Any, horizon: int) -> RewardColumns:
-        """Of tables (c,h,s,a), where h may have length 1."""
-        shape = len(tables), horizon
-        low, high = (
-            np.broadcast_to(end, shape) for end in (tables.min(axis=(2, 3)), tables.max(axis=(2, 3)))
+    def __init__(
+        self, rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner, times: int = 1
+    ) -> None:
+        self._rewards = [TabledReward(reward, grid, horizon) for reward in rewards] * times
+        for low, high in (reward.ends for reward in self._rewards):
+            planner.check_rewards(float(low.min()), float(high.max()))
+        self.low, self.high = (
+            np.stack([np.broadcast_to(reward.ends[i], horizon) for reward in self._rewards]) for i in range(2)
         )
-        columns = [lambda h, table=table: table[h if len(table) > 1 else 0] for table in tables]
-        return cls(columns, low, high, False)
+        self._law: tuple[FiniteEstimate, int, Any] | None = None  # the last one: they are large
 
     def at(self, h: int, estimate: FiniteEstimate, ends: Any) -> Array:
         """r_h at every z, (c,z); if some depend on the next state (b,c,z), as the estimate expects it."""
-        tables = [column(h) for column in self._columns]
-        if not self._uses_next:
+        tables = [reward.at(h) for reward in self._rewards]
+        if not any(reward.uses_next for reward in self._rewards):
             return estimate.numbers(np.stack([table.reshape(-1) for table in tables]))
         law = self._law_of(h, estimate, ends)
         columns = [estimate.expected(law, table.reshape(-1, *table.shape[2:])) for table in tables]
@@ -189,7 +171,7 @@ def tie_breaks(planner: ValuePlanner, runs: Sequence[int], horizon: int, states:
 
 def backward(
     estimates: Estimates,
-    rewards: Any,
+    rewards: RewardColumns,
     planner: ValuePlanner,
     horizon: int,
     ties: Any = None,
@@ -198,11 +180,9 @@ def backward(
 ) -> tuple[Any, Any]:
     """Alg 1 for b runs and c rewards: the actions and the values V_h, (b,c,h,s), on the device.
 
-    `rewards` are a table (c,h,s,a) or `RewardColumns`. `ties` (b,h,s) decide between equal actions; None:
-    the lowest index wins. `ends` (b,s) are states that are never left, which need not be estimated.
+    `ties` (b,h,s) decide between equal actions; None: the lowest index wins. `ends` (b,s) are states that are
+    never left, which need not be estimated.
     """
-    if not isinstance(rewards, RewardColumns):
-        rewards = RewardColumns.of_tables(rewards, horizon)
     limits = planner.limits(rewards.low, rewards.high, discount)
     actions: list[Any] = [None] * horizon
     values: list[Any] = [None] * horizon
