@@ -100,11 +100,11 @@ class Table(Plan):
     def __init__(self, actions):
         self.actions, self.horizon = actions, len(actions)
 
-    def act(self, state, h=0):
-        return self.actions[h][state]
+    def choose(self, states, h):
+        return self.actions[h][states]
 
-    def value(self, state, h=0):
-        return np.zeros(np.shape(state))
+    def values_at(self, states, h):
+        return np.zeros(len(states))
 
     def save(self, path):
         raise NotImplementedError
@@ -112,7 +112,12 @@ class Table(Plan):
 
 def test_a_plan_of_ones_own_is_evaluated():
     actions = np.random.default_rng(0).integers(4, size=(4, 6))
-    assert rf.gap(FINITE, Table(actions), REWARD) == rf.gap(FINITE, actions, REWARD)
+    plan = Table(actions)
+    assert rf.gap(FINITE, plan, REWARD) == rf.gap(FINITE, actions, REWARD)
+    assert type(plan.act(3, 2)) is int and plan.act(3, 2) == plan.act([3], h=2)[0] == actions[2, 3]
+    assert type(plan.value(3)) is float and plan.value([3, 4]).shape == (2,)
+    with pytest.raises(ValueError, match=r"h must lie in 0\.\.3, got 4"):
+        plan.act(0, 4)
     assert repr(Table(actions)) == "Table(Mean(ties='lowest', clip='paper'), horizon 4, 0 transitions)"
 
 

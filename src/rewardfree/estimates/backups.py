@@ -33,13 +33,14 @@ class Backup:
     uses_sigma: bool = True
 
 
-def bellman_q(reward: Array, mean: Array | None, discount: float = 1.0) -> Array:
-    """Q_h = r_h + discount [P_h V_{h+1}], the line that all others add something to."""
+def bellman_q(reward: Array | None, mean: Array | None, discount: float = 1.0) -> Array:
+    """Q_h = r_h + discount [P_h V_{h+1}], the line that all others add something to; None is 0."""
     if mean is None:
         return reward
     if discount != 1.0:
         mean *= discount
-    mean += reward
+    if reward is not None:
+        mean += reward
     return mean
 
 
@@ -55,11 +56,9 @@ def alg1_q(
 
     `weight` is beta for optimism, 0 for the mean, -beta for pessimism; `span` is H in the paper.
     """
-    if discount != 1.0:
-        mean *= discount
     if weight and sigma is not None:
-        mean += clip(weight * sigma, -span, span)
-    return mean if reward is None else bellman_q(reward, mean)
+        mean, discount = bellman_q(clip(weight * sigma, -span, span), mean, discount), 1.0
+    return bellman_q(reward, mean, discount)
 
 
 def alg3_q(mean: Array | None, sigma: Array, beta: float) -> Array:

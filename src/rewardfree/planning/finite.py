@@ -10,13 +10,23 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, is_cpu, to_numpy
+from rewardfree.arrays import (
+    CPU,
+    Actions,
+    Array,
+    DType,
+    Floats,
+    Integers,
+    Placement,
+    States,
+    is_cpu,
+    to_numpy,
+)
 from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
-from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
+from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for
 from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream
@@ -45,27 +55,11 @@ class FinitePlan(Plan):
     chosen_by: Planner | None = None
     source: ModelPosteriors | None = None
 
-    def act(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> int | Integers:
-        """The action (an index) at a state or states (n,); the state itself is what is observed."""
-        actions: int | Integers = self._at(self.actions, one_given(state, observation), h)
-        return actions
+    def choose(self, states: States, h: int) -> Actions:
+        return np.asarray(self.actions[h][states])
 
-    def value(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> float | Floats:
-        """The planner's V_h at a state or states (n,)."""
-        values: float | Floats = self._at(self.values, one_given(state, observation), h)
-        return values
+    def values_at(self, states: States, h: int) -> Floats:
+        return np.asarray(self.values[h][states])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_finite_plan
@@ -75,18 +69,14 @@ class FinitePlan(Plan):
     def _details(self) -> list[str]:
         return [*super()._details(), f"{self.grid.shape[0]} states"]
 
-    def _at(self, table: Any, state: npt.ArrayLike, h: int) -> Any:
-        h = count(h, "h", at_least=0)
-        if h >= self.horizon:
-            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
-        states = np.asarray(state)
+    def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
+        states, single = super()._states(state, observation)  # the state itself is what is observed
         states = states if states.size else states.astype(np.int64)
         if states.dtype.kind not in "iu":
             raise ValueError(f"state must be an index or indices, got {states.dtype}")
-        if states.size and (states.min() < 0 or states.max() >= table.shape[1]):
-            raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {states}")
-        entries = table[h][states]
-        return entries.item() if states.ndim == 0 else entries
+        if states.size and (states.min() < 0 or states.max() >= self.grid.shape[0]):
+            raise ValueError(f"state must lie in 0..{self.grid.shape[0] - 1}, got {state}")
+        return states, single
 
 
 def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[list[FinitePlan]]:

@@ -174,6 +174,13 @@ class Plan(ABC):
     discount: float  # of later rewards, in the values
 
     @abstractmethod
+    def choose(self, states: States, h: int) -> Actions:
+        """The actions at states (n,d), labels or indices (n,)."""
+
+    @abstractmethod
+    def values_at(self, states: States, h: int) -> Floats:
+        """The planner's V_h at states (n,d), (n,)."""
+
     def act(
         self,
         state: npt.ArrayLike | None = None,
@@ -181,9 +188,17 @@ class Plan(ABC):
         *,
         observation: npt.ArrayLike | None = None,
     ) -> Chosen:
-        """The action at a state, or the actions at states, at step h from 0, or at what is observed."""
+        """The action at a state, or the actions at states, at step h from 0, or at what is observed.
 
-    @abstractmethod
+        A state is an index or a label, or (d,); an action too, or (a,), in the dtype in which the world takes
+        it. n states are (n,) or (n,d).
+        """
+        states, single = self._states(state, observation)
+        chosen: Actions = self._as_taken(self.choose(states, self._step(h)))
+        if not single:
+            return chosen
+        return int(chosen[0]) if chosen.ndim == 1 else np.asarray(chosen[0])
+
     def value(
         self,
         state: npt.ArrayLike | None = None,
@@ -191,7 +206,28 @@ class Plan(ABC):
         *,
         observation: npt.ArrayLike | None = None,
     ) -> Values:
-        """The planner's own V_h at a state or at states: not the policy's true value."""
+        """The planner's own V_h at a state or at states, in the reward's own units.
+
+        It is not the policy's true value.
+        """
+        states, single = self._states(state, observation)
+        values = self.values_at(states, self._step(h))
+        return float(values[0]) if single else values
+
+    def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
+        """What was given as states (n,...), and whether it was one."""
+        states = np.asarray(one_given(state, observation))
+        return (states[None], True) if states.ndim == 0 else (states, False)
+
+    def _as_taken(self, actions: Any) -> Any:
+        """The actions as the world takes them."""
+        return actions
+
+    def _step(self, h: int) -> int:
+        h = count(h, "h", at_least=0)
+        if self.horizon is not None and h >= self.horizon:
+            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
+        return h
 
     @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -231,42 +267,8 @@ class WorldPlan(Plan):
         """The formula that it was planned for; None if it was a Python function."""
         return None
 
-    @abstractmethod
-    def choose(self, states: States, h: int) -> Actions:
-        """The actions at states (n,d), labels (n,)."""
-
-    @abstractmethod
-    def values_at(self, states: States, h: int) -> Floats:
-        """The planner's V_h at states (n,d), (n,)."""
-
-    def act(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> Chosen:
-        """The action at a state (d,) or the actions at states (n,d): labels, or (a,) and (n,a).
-
-        Actions have the dtype in which the world takes them.
-        """
-        states, single = self._states(state, observation)
-        chosen: Actions = self.spaces.action.as_taken(self.choose(states, self._step(h)))
-        if not single:
-            return chosen
-        return int(chosen[0]) if isinstance(self.spaces.action, Discrete) else np.asarray(chosen[0])
-
-    def value(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> Values:
-        """The planner's V_h at a state (d,) or states (n,d), in the reward's own units."""
-        states, single = self._states(state, observation)
-        values = self.values_at(states, self._step(h))
-        return float(values[0]) if single else values
+    def _as_taken(self, actions: Any) -> Any:
+        return self.spaces.action.as_taken(actions)
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,d), and whether it was one."""
@@ -284,12 +286,6 @@ class WorldPlan(Plan):
             )
         single = given.ndim == (0 if isinstance(space, Discrete) else 1)
         return space.checked(given[None] if single else given, "state"), single
-
-    def _step(self, h: int) -> int:
-        h = count(h, "h", at_least=0)
-        if self.horizon is not None and h >= self.horizon:
-            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
-        return h
 
 
 def one_given(state: Any, observation: Any) -> Any:

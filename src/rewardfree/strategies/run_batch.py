@@ -173,6 +173,19 @@ class RunBatch:
         self._next_states[:, self.now, columns] = next_state[:, None, :]
         return next_state
 
+    def episode(self, act: Callable[[int, Array], Array]) -> tuple[Array, Array]:
+        """Play the round's one episode by act(h, state), actions (b,1) at states (b,1).
+
+        The points and the next states are returned, (b,h).
+        """
+        state, points, next_states = self.starts(), [], []
+        for h in range(self.horizon):
+            z = state * self.actions + act(h, state)
+            state = self.move(h, z)
+            points.append(z[:, 0])
+            next_states.append(state[:, 0])
+        return self.estimate.xp.stack(points, axis=1), self.estimate.xp.stack(next_states, axis=1)
+
     def tie_breaks(self, h: int, episode: int | None = None) -> Array | None:
         """Uniform numbers (b,k) that decide between ties at those steps; None: the lowest index wins."""
         return None if self._ties is None else self._ties[:, self.now, self.round.columns(h, episode)][:, 0]
