@@ -8,6 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rewardfree.evaluation.exact import Gap, expected_reward, myopic_gap, optimal_value, random_gap
 from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.rewards import FiniteReward
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -76,7 +77,7 @@ class Description:
         return "\n".join(lines)
 
 
-def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> Description:
+def describe(world: FiniteWorld, reward: FiniteReward, kernel: Kernel | None = None) -> Description:
     """Whether planning matters on this world, and with a kernel whether the paper's Assumption 1 can hold."""
     check_world(world)
     r = expected_reward(world, reward)

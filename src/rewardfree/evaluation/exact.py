@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rewardfree.arrays import Array, Floats, namespace, to_numpy
+from rewardfree.arrays import Array, Floats, Values, namespace, to_numpy
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, TabledReward
 from rewardfree.worlds.finite import FiniteWorld, check_world
@@ -20,9 +20,9 @@ from rewardfree.worlds.finite import FiniteWorld, check_world
 class Gap:
     """V* - V^pi at the first step, in the reward's own units; arrays (...) for many policies at once."""
 
-    start: Any  # expected over the world's start
-    mean: Any  # over all states
-    max: Any  # over all states: what epsilon-optimality is about
+    start: Values  # expected over the world's start
+    mean: Values  # over all states
+    max: Values  # over all states: what epsilon-optimality is about
 
 
 def expected_reward(world: FiniteWorld, reward: FiniteReward) -> Any:

@@ -14,7 +14,7 @@ from rewardfree.kernels import Kernel, Matern, as_kernel
 from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
-from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.finite import FiniteWorld, Start, check_world
 from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.rkhs import check_size, smooth_draw
 
@@ -52,7 +52,7 @@ def sharpened_world(
     actions: int = 100,
     horizon: int = 10,
     coarse: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> Instance:
     """A draw of the paper with raised contrasts, P = softmax(sharpness f), and a reward (s,a) of one bump.
 
@@ -79,7 +79,7 @@ def corridor_world(
     states: int = 100,
     actions: int = 100,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> Instance:
     """A noisy corridor that drifts to the left, and a reward (s,a): a walk to the right end pays.
 
@@ -135,7 +135,7 @@ def tide_world(
     states: int = 50,
     actions: int = 50,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> FiniteWorld:
     """A corridor whose drift turns once within an episode: a law for each step. More drift is harder.
 
@@ -157,7 +157,7 @@ def portal_world(
     states: int = 100,
     actions: int = 100,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> FiniteWorld:
     """Two halves of a line, the right one reached only from a few states. A narrower gate is harder.
 
@@ -190,7 +190,7 @@ def rooms_world(
     side: int = 12,
     moves: int = 5,
     horizon: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> FiniteWorld:
     """Two rooms of a square with a wall at x = 0.5 and a door in its middle. A narrower door is harder.
 
