@@ -155,14 +155,15 @@ def read_maps(path: Path) -> list[dict[str, Any]]:
             maps = of_runs[number]
             _check_maps(maps)
             shared = {
-                "title": str(maps["model"]),
+                "world": str(maps["world"]),
+                "model": str(maps["model"]),
                 "steps": maps["steps"].tolist(),
                 "reward": maps["reward"],
                 "law": maps["law"],
                 "law_action": float(maps["law_action"]),
                 "runs": [],
             }
-            world = worlds.setdefault((str(maps["world"]), str(maps["model"])), shared)
+            world = worlds.setdefault((shared["world"], shared["model"]), shared)
             names = ("sizes", "sigma", "state", "action", "value", "policy")
             world["runs"].append({"strategy": str(maps["strategy"]), **{name: maps[name] for name in names}})
     return list(worlds.values())

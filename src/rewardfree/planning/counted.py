@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rewardfree.kernels import AutoKernel, Delta
 from rewardfree.model import Model
 from rewardfree.planning.finite import FinitePlan, states_that_end
 from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, TabledReward
 from rewardfree.ties import argmax_tied
@@ -67,7 +68,8 @@ class CountingPlanner(Planner):
             )
         check_counts_on(request.placement.device, "CountingPlanner")
         plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
-        return [plan(self, request, reward) for reward in request.rewards]
+        told = zip(request.rewards, parts(request.tell, len(request.rewards)), strict=True)
+        return [plan(self, replace(request, tell=tell), reward) for reward, tell in told]
 
 
 def needs_no_kernel(model: Model) -> bool:
@@ -99,7 +101,7 @@ def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) ->
     low, high = (np.broadcast_to(end, horizon) for end in tabled.ends)
     discount = request.counted_discount
     least, _ = remaining_range(low, high, discount)
-    tables = _backward(law, expected, least, discount)
+    tables = _backward(law, expected, least, discount, request.tell)
     return FinitePlan(run.grid, horizon, planner, None, int(kept.sum()), discount, *tables)
 
 
@@ -119,7 +121,9 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
     paid = [function(h, state, action, law.next_state) for h in steps]
     low, high = (np.broadcast_to([end(r, initial=0.0) for r in paid], horizon) for end in (np.min, np.max))
     least, _ = remaining_range(low, high, discount, may_end=True)
-    actions, values = _backward(law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount)
+    actions, values = _backward(
+        law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount, request.tell
+    )
     return LabelPlan(
         spaces=spaces,
         observation=data.observation,
@@ -136,7 +140,7 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
 
 
 def _backward(
-    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float
+    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float, tell: Told
 ) -> tuple[Integers, Floats]:
     """The actions and values (h,s) for expected rewards (z,) by step, and the least that can come (h,)."""
     horizon, (s, a) = len(least), law.shape
@@ -147,4 +151,5 @@ def _backward(
         q = np.where(untried, least[h], q).reshape(s, a)
         actions[h], value = argmax_tied(q), q.max(axis=1)
         values[h] = value
+        tell(1.0 - h / horizon)
     return actions, values

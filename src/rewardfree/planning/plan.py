@@ -15,6 +15,7 @@ from rewardfree.planning.counted import CountingPlanner, needs_no_kernel
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
+from rewardfree.progress import told
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
 
@@ -31,6 +32,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan: ...
 
 
@@ -45,6 +47,7 @@ def plan(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    progress: bool | None = None,
 ) -> WorldPlan: ...
 
 
@@ -62,6 +65,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan | WorldPlan: ...
 
 
@@ -78,6 +82,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan | WorldPlan:
     """A policy for a reward that the data never saw: an array, a function, or a formula.
 
@@ -86,11 +91,12 @@ def plan(
     of the data. `horizon` defaults to the data's; with `math.inf` and a `discount`
     `DynamicsPlanner` plans for no end.
     On real states `terminated` says where episodes end (a function or a formula; by default as the data saw
-    it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds.
+    it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds. `progress`: a
+    line on standard error; None: on a terminal, after two seconds.
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _planned(_planner(planner), request)[0]
+    policy: FinitePlan | WorldPlan = _shown(_planner(planner), request, progress)[0]
     return policy
 
 
@@ -106,6 +112,7 @@ def plan_many(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> list[FinitePlan]: ...
 
 
@@ -120,6 +127,7 @@ def plan_many(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    progress: bool | None = None,
 ) -> list[WorldPlan]: ...
 
 
@@ -136,11 +144,12 @@ def plan_many(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> list[Any]:
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _planned(_planner(planner), request)
+    return _shown(_planner(planner), request, progress)
 
 
 def plan_runs(
@@ -182,8 +191,14 @@ def _planner(planner: Planner | None) -> Planner:
     return planner
 
 
+def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
+    """What a planner makes of a request; it may tell how far it is."""
+    with told(progress) as tell:
+        return _planned(planner, replace(request, tell=tell))
+
+
 def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
-    """What a planner makes of a request."""
+    """The plans, checked."""
     if request.starts is not None and not planner.takes_starts:
         raise ValueError(
             f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
