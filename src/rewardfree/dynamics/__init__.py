@@ -4,11 +4,12 @@ from rewardfree.dynamics.carried import carry_over
 from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import DRAWS, Mesh, MeshDynamics, NextStateModel
+from rewardfree.dynamics.mesh import DRAWS, MOST_VARIABLES, Mesh, MeshDynamics, NextStateModel, has_mesh
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
     "DRAWS",
+    "MOST_VARIABLES",
     "Dynamics",
     "ExplorationValue",
     "GivenTermination",
@@ -17,6 +18,7 @@ __all__ = [
     "NextStateModel",
     "ObservedTermination",
     "carry_over",
+    "has_mesh",
     "met_box",
     "trusted_box",
 ]

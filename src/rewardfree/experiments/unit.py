@@ -153,7 +153,10 @@ class ReferenceUnit(Unit):
             "myopic": myopic_gap(instance.world, instance.reward),
             "random": random_gap(instance.world, instance.reward),
         }
-        return [GapRecord(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
+        return [
+            GapRecord(0, name, 0, 0, 0, float(gap.start), float(gap.mean), float(gap.max))
+            for name, gap in gaps.items()
+        ]
 
 
 @contextmanager

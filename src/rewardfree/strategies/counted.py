@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Row
-from rewardfree.dynamics.exploration import DISCOUNT, SETTLED, SWEEPS
+from rewardfree.dynamics.exploration import DISCOUNT, SWEEPS
 from rewardfree.dynamics.labels import LabelLaw
-from rewardfree.estimates.backups import scout_q
+from rewardfree.estimates.backups import scout_q, settled
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds import Discrete
 
@@ -77,12 +77,10 @@ class CountedExploration:
     def _expected(self) -> Any:
         """E of every label, from the steps so far; of one that was never met it is the largest."""
         law = LabelLaw.of(self.shape, self._run.samples(self._computed))
-        gain, tried, value = self._gain(law.visits), law.visits > 0, np.zeros(self.shape[0])
-        for _ in range(SWEEPS):
+        gain, tried = self._gain(law.visits), law.visits > 0
+
+        def update(value: Any) -> Any:
             mean = np.where(tried, law.going @ value, value.max())
-            new = scout_q(gain, mean, DISCOUNT).reshape(self.shape).max(axis=1)
-            done = np.abs(new - value).max() <= SETTLED * new.max()
-            value = new
-            if done:
-                break
-        return value
+            return scout_q(gain, mean, DISCOUNT).reshape(self.shape).max(axis=1)
+
+        return settled(update, np.zeros(self.shape[0]), SWEEPS)

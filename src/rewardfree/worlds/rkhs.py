@@ -13,7 +13,7 @@ from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, Start
 from rewardfree.worlds.instance import Instance
 
 #: Added to the diagonal of a prior covariance that is singular to rounding, times its largest entry. A draw
@@ -37,7 +37,7 @@ def rkhs_world(
     actions: int = 100,
     horizon: int = 10,
     coarse: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> Instance:
     """A world and a reward (s,a) in [0,1] as the paper draws them; the learner's kernel is the same one.
 
