@@ -124,9 +124,7 @@ def _estimate(data: Experience, request: PlanRequest, horizon: int) -> SampledEs
     scaled, source = data.fitted if request.model is None else None, request.source
     if scaled is None:
         kept = data.at(np.flatnonzero(data.kept))
-        scaled = ScaledModel.fit(
-            data.spaces, request.used_model, kept.state, kept.action, kept.next_state, source.open_ends
-        )
+        scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends)
     estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
     if request.terminated is not None:
         is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))

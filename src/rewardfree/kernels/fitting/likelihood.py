@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lapack
 
 from rewardfree.arrays import Floats, Integers
-from rewardfree.kernels.algebra import Kernel
+from rewardfree.kernels.algebra import Kernel, Sum
 from rewardfree.kernels.linear import Linear
 from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form, slope
 
@@ -19,6 +19,10 @@ BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1
 NO_WEIGHT = -50.0
 #: Bounds of the log ridge. A ridge below 1e-8 is rounding in K^-1.
 RIDGE = (math.log(1e-8), math.log(10.0))
+
+#: With a linear part, the least noise of a target as a share of its variance. Without one, a target that is exactly
+#: linear (a heading that a robot turns) gains by every smaller ridge, and drives the kernel of all others with it.
+LEAST_NOISE = 1e-6
 
 #: Lengthscale and ridge from which a fit starts, and where else it may.
 STARTS = ((3.0, 1e-4), (1.0, 1e-2), (10.0, 1e-4))
@@ -31,7 +35,14 @@ class Fit:
     kernel: Kernel
     ridge: float
     loss: float  # negative log likelihood per target
-    leave_one_out: float  # mean square of the leave-one-out errors over that of the targets
+    left_out: Floats  # (c,) mean square of the errors at points, or parts, left out, over that of the target
+
+    @property
+    def falls_apart(self) -> bool:
+        """Whether a lengthscale is as short as it may be: then points say nothing about their neighbours."""
+        kernel = self.kernel.left if isinstance(self.kernel, Sum) else self.kernel
+        lengths = getattr(kernel, "lengthscale", ())
+        return bool(np.min(lengths) <= 1.01 * math.exp(BOUNDS["lengthscale"][0]))
 
 
 class Likelihood:
@@ -83,6 +94,7 @@ class Likelihood:
     def loss(self, theta: Floats, nu: float) -> tuple[float, Floats]:
         """The loss per target value, and its gradient in theta."""
         n, c = self.y.shape
+        least = n * LEAST_NOISE * self.has_linear  # of the noise, energy * ridge / n
         inverse_squares = np.exp(-2.0 * theta[:-2])  # 1 / lengthscale^2
         weight, ridge = math.exp(2.0 * theta[-2]), math.exp(theta[-1])
         square = inverse_squares @ self.squares  # r^2
@@ -95,20 +107,28 @@ class Likelihood:
         inverse = _inverse(factor)
         alpha = inverse @ self.y
         energy = np.einsum("nc,nc->c", self.y, alpha)
-        loss = 0.5 * n * np.log(energy / n).sum() + c * np.log(np.diagonal(factor)).sum()
-        by_kernel = 0.5 * c * inverse - 0.5 * n * (alpha / energy) @ alpha.T  # d loss / d K
+        floored = energy * ridge < least
+        scale = np.where(floored, least / ridge, energy)  # n times the kernel's variance for each target
+        beyond = energy / scale - 1.0  # 0 but for those
+        loss = 0.5 * n * (np.log(scale / n) + beyond).sum() + c * np.log(np.diagonal(factor)).sum()
+        by_kernel = 0.5 * c * inverse - 0.5 * n * (alpha / scale) @ alpha.T  # d loss / d K
         by_lengths = (self.squares @ (slope(nu, square) * by_kernel.reshape(-1))) * (-2.0 * inverse_squares)
-        by_weight, by_ridge = 2.0 * weight * np.vdot(by_kernel, self.linear), ridge * np.trace(by_kernel)
+        by_weight = 2.0 * weight * np.vdot(by_kernel, self.linear)
+        by_ridge = ridge * np.trace(by_kernel) + 0.5 * n * beyond.sum()
         gradient = np.concatenate([by_lengths, [by_weight, by_ridge]])
         return float(loss / (n * c)), gradient / (n * c)
 
-    def fit(self, nu: float, theta: Floats, points: Floats, targets: Floats) -> Fit:
-        """The kernel and ridge of theta, with the leave-one-out error on points (n,f) and targets (n,c)."""
+    def fit(
+        self, nu: float, theta: Floats, points: Floats, targets: Floats, parts: Sequence[Integers] = ()
+    ) -> Fit:
+        """The kernel and ridge of theta, judged on points (n,f) and targets (n,c): see `Fit.left_out`."""
         kernel, ridge = self.kernel(nu, theta), math.exp(theta[-1])
         matrix = kernel.between(points, points)
         matrix[np.diag_indices(len(points))] += ridge
-        errors = leave_one_out(matrix, targets)
-        return Fit(kernel, ridge, self.loss(theta, nu)[0], float((errors**2).mean() / (targets**2).mean()))
+        errors = leave_parts_out(matrix, targets, parts) if parts else leave_one_out(matrix, targets)
+        return Fit(
+            kernel, ridge, self.loss(theta, nu)[0], (errors**2).mean(axis=0) / (targets**2).mean(axis=0)
+        )
 
     def kernel(self, nu: float, theta: Floats) -> Kernel:
         """The kernel of theta."""
