@@ -12,9 +12,9 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 import rewardfree as rf
-from rewardfree.kernels.fitting import autokernel, likelihood
-from rewardfree.kernels.fitting.likelihood import Likelihood, leave_one_out
-from rewardfree.worlds import Scaling, Spaces, change_targets
+from rewardfree.kernels.fitting import autokernel, likelihood, on_bounds
+from rewardfree.kernels.fitting.likelihood import Fit, Likelihood, leave_one_out
+from rewardfree.worlds import Scaling, Spaces, StateChange
 
 FAMILIES = [math.inf, 2.5, 1.5]
 
@@ -245,7 +245,11 @@ def unicycle_moves(seed):
         next_states.append(state)
     state, action, next_state = map(np.array, (states, actions, next_states))
     features = spaces.features(state, action)
-    return Scaling.of_data(features)(features), change_targets(spaces, state, next_state)[0], spaces.groups
+    return (
+        Scaling.of_data(features)(features),
+        StateChange.of(spaces, state, next_state).targets,
+        spaces.groups,
+    )
 
 
 def test_a_doubtful_fit_is_tried_from_other_starts(monkeypatch):
@@ -281,6 +285,41 @@ def test_data_are_left_alone():
     rf.AutoKernel().fit(x, y)
     np.testing.assert_array_equal(x, before[0])
     np.testing.assert_array_equal(y, before[1])
+
+
+# --- bounds ---
+
+
+@pytest.mark.parametrize(
+    ("lengthscale", "ridge", "expected"),
+    [
+        ((1.0, 0.05), 1e-4, ("lengthscale",)),
+        ((1.0, 0.0504), 1e-4, ("lengthscale",)),
+        ((1.0, 0.06), 1e-4, ()),
+        ((1.0, 30.0), 1e-8, ()),
+        ((1.0, 3.0), 10.0, ("ridge",)),
+        ((0.05, 3.0), 9.95, ("lengthscale", "ridge")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("linear", [True, False])
+def test_only_short_lengthscales_and_large_ridges_are_bounds_that_matter(
+    family, lengthscale, ridge, expected, linear
+):
+    kernel = rf.SquaredExponential(lengthscale) if family == math.inf else rf.Matern(family, lengthscale)
+    kernel = kernel + 0.3 * rf.Linear(bias=1.0) if linear else kernel
+    assert on_bounds(kernel, ridge) == expected
+    assert Fit(kernel, ridge, 0.0, np.zeros(1)).on_bounds == expected
+
+
+def test_a_kernel_without_lengthscales_sits_on_no_bound_but_the_ridges():
+    assert on_bounds(rf.Linear(bias=1.0), 1e-3) == ()
+    assert on_bounds(rf.Linear(bias=1.0), 10.0) == ("ridge",)
+
+
+def test_a_draw_with_ordinary_parameters_is_fitted_within_bounds():
+    assert rf.AutoKernel().fit(*draw((0.6, 1.8), 0.02, 100)).on_bounds == ()
 
 
 # --- refusals ---

@@ -2,7 +2,7 @@
 
 from rewardfree.kernels.fitting.autokernel import AutoKernel, whole_parts
 from rewardfree.kernels.fitting.finite import first_guess, fit_next_states
-from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out, leave_parts_out
+from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out, leave_parts_out, on_bounds
 
 __all__ = [
     "AutoKernel",
@@ -11,5 +11,6 @@ __all__ = [
     "fit_next_states",
     "leave_one_out",
     "leave_parts_out",
+    "on_bounds",
     "whole_parts",
 ]

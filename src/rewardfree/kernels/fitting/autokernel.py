@@ -95,7 +95,7 @@ class AutoKernel:
             tried += fits(problem, ((nu, theta) for nu in middle_first[1:]))
             best = min(tried, key=_left_out)
             # Functions of next states, the targets without a linear part, are noisy: there this is no sign.
-            if linear and (best.left_out.mean() > DOUBTFUL or best.falls_apart):
+            if linear and (best.left_out.mean() > DOUBTFUL or best.on_bounds):
                 fewer = evenly(len(points), max(2, self.most // 2))
                 hard = varying[best.left_out >= 0.5 * best.left_out.max()]
                 more = fits(likelihood(fewer, varying), itertools.product(middle_first, others))

@@ -19,6 +19,8 @@ BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1
 NO_WEIGHT = -50.0
 #: Bounds of the log ridge. A ridge below 1e-8 is rounding in K^-1.
 RIDGE = (math.log(1e-8), math.log(10.0))
+#: A parameter within this factor of a bound sits on it.
+NEAR = 1.01
 
 #: With a linear part, the least noise of a target as a share of its variance. Without one, a target that is exactly
 #: linear (a heading that a robot turns) gains by every smaller ridge, and drives the kernel of all others with it.
@@ -38,11 +40,23 @@ class Fit:
     left_out: Floats  # (c,) mean square of the errors at points, or parts, left out, over that of the target
 
     @property
-    def falls_apart(self) -> bool:
-        """Whether a lengthscale is as short as it may be: then points say nothing about their neighbours."""
-        kernel = self.kernel.left if isinstance(self.kernel, Sum) else self.kernel
-        lengths = getattr(kernel, "lengthscale", ())
-        return bool(np.min(lengths) <= 1.01 * math.exp(BOUNDS["lengthscale"][0]))
+    def on_bounds(self) -> tuple[str, ...]:
+        """The parameters that sit on a bound which matters, see `on_bounds`."""
+        return on_bounds(self.kernel, self.ridge)
+
+
+def on_bounds(kernel: Kernel, ridge: float) -> tuple[str, ...]:
+    """What of a fit to standardised points sits on a bound that matters: "lengthscale", "ridge", both or none.
+
+    On its shortest lengthscale a fit says nothing between points; on its largest ridge it takes all for noise.
+    The longest lengthscale says that a variable does not count, and the least ridge that there is no noise:
+    both are ordinary.
+    """
+    part = kernel.left if isinstance(kernel, Sum) else kernel
+    shortest = float(np.min(getattr(part, "lengthscale", math.inf)))
+    at_shortest = shortest <= NEAR * math.exp(BOUNDS["lengthscale"][0])
+    at_largest = ridge >= math.exp(RIDGE[1]) / NEAR
+    return ("lengthscale",) * at_shortest + ("ridge",) * at_largest
 
 
 class Likelihood:
