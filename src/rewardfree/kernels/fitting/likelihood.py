@@ -22,8 +22,8 @@ RIDGE = (math.log(1e-8), math.log(10.0))
 #: A parameter within this factor of a bound sits on it.
 NEAR = 1.01
 
-#: With a linear part, the least noise of a target as a share of its variance. Without one, a target that is exactly
-#: linear (a heading that a robot turns) gains by every smaller ridge, and drives the kernel of all others with it.
+#: With a linear part, the least noise of a target as a share of its variance. Without it a target that is
+#: exactly linear (a heading that a robot turns) gains by every smaller ridge, and drives the kernel of all.
 LEAST_NOISE = 1e-6
 
 #: Lengthscale and ridge from which a fit starts, and where else it may.
@@ -46,9 +46,9 @@ class Fit:
 
 
 def on_bounds(kernel: Kernel, ridge: float) -> tuple[str, ...]:
-    """What of a fit to standardised points sits on a bound that matters: "lengthscale", "ridge", both or none.
+    """What of a fit to standardised points sits on a bound that matters: "lengthscale", "ridge", or nothing.
 
-    On its shortest lengthscale a fit says nothing between points; on its largest ridge it takes all for noise.
+    On its shortest lengthscale it says nothing between points; on its largest ridge it takes all for noise.
     The longest lengthscale says that a variable does not count, and the least ridge that there is no noise:
     both are ordinary.
     """

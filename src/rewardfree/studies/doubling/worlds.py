@@ -1,4 +1,4 @@
-"""Four systems with walls, and places where one gets stuck: what was seen often says little about the rest."""
+"""Four systems with walls, and places where one gets stuck: what was seen may say little about the rest."""
 
 from typing import Any, ClassVar
 
