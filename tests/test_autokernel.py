@@ -198,8 +198,8 @@ def test_a_wall_is_not_given_to_the_squared_exponential():
     assert min(alone, key=lambda family: alone[family].loss) == math.inf
     fit = rf.AutoKernel().fit(x, y)
     assert isinstance(stationary(fit.kernel), rf.Matern)
-    assert fit.left_out < 0.8 * alone[math.inf].leave_one_out
-    assert fit.left_out <= 1.05 * min(each.leave_one_out for each in alone.values())
+    assert fit.left_out < 0.8 * alone[math.inf].left_out
+    assert fit.left_out <= 1.05 * min(each.left_out for each in alone.values())
 
 
 def test_a_smooth_function_is_given_to_the_squared_exponential():
@@ -310,7 +310,7 @@ def test_only_short_lengthscales_and_large_ridges_are_bounds_that_matter(
     kernel = rf.SquaredExponential(lengthscale) if family == math.inf else rf.Matern(family, lengthscale)
     kernel = kernel + 0.3 * rf.Linear(bias=1.0) if linear else kernel
     assert on_bounds(kernel, ridge) == expected
-    assert Fit(kernel, ridge, 0.0, np.zeros(1)).on_bounds == expected
+    assert Fit(kernel, ridge, 0.0, 0.0, (0.0,)).on_bounds == expected
 
 
 def test_a_kernel_without_lengthscales_sits_on_no_bound_but_the_ridges():
