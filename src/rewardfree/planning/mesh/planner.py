@@ -111,7 +111,7 @@ SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 #: All actions at all nodes: of the first mesh, and of one that is laid over what its plan meets.
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
-REFINED_ABOVE = 2
+REFINED_ABOVE, AGAIN = 2, 2
 #: States met inside the model are widened by this share before a mesh is laid over them.
 MARGIN = 0.1
 
@@ -149,8 +149,16 @@ class Preparation:
         self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
         self.noisy = self.noisy and predictor is None
+        self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
-        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
+        fine = self.dynamics.space.size > REFINED_ABOVE and not self.rounds
+        box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
+        self.on_mesh = self._laid(*box, ROWS if fine else FIRST_ROWS)
+
+    @property
+    def many_actions(self) -> bool:
+        """Whether actions have several variables: then there are few candidates for each, and many in all."""
+        return self.spaces.action.size > 1
 
     @classmethod
     def of(
@@ -229,7 +237,8 @@ class Search:
     def tried(self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int) -> list[TriedPlan]:
         """Plans with what they gain inside the model, and the states they meet."""
         plans = [self._plan(on_mesh, one, depth) for one in values]
-        starts = self.starts if depth <= DEEP else self.starts[:FEW_STARTS]
+        deep = depth > (1 if self.preparation.many_actions else DEEP)
+        starts = self.starts[:FEW_STARTS] if deep else self.starts
         outcomes = imagined_returns(plans, starts, self.counted)
         return [TriedPlan(plan, *outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
 
@@ -293,20 +302,22 @@ class DynamicsPlanner(Planner):
     `actions` is how many candidates a Box of actions gets, `discounts` and `depths` (of lookahead) what is
     tried: the ones with the best return inside the model are used. `noise`: next states are random, None to
     let the data say. `sides` nodes for each variable. On more than two variables the mesh is laid again over
-    what the first plan meets, `rounds` times.
+    what the first plan meets, `rounds` times; None: twice, or never where actions have several variables,
+    for which one finer mesh serves all rewards.
     """
 
     actions: int = 11
     discounts: tuple[float, ...] | None = None
     depths: tuple[int, ...] | None = None
     sides: int | None = None
-    rounds: int = 2
+    rounds: int | None = None
     noise: bool | None = None
     plans_finite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
-        object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
         for name in ("discounts", "depths"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or not given):
@@ -335,6 +346,14 @@ class DynamicsPlanner(Planner):
             return self.discounts
         assert horizon is not None
         return tuple(sorted({1.0 - IMPATIENCE / max(horizon, 20), 0.99}, reverse=True))
+
+    def rounds_for(self, variables: int, action_variables: int) -> int:
+        """How often the mesh is laid again, for so many variables of states and of actions."""
+        if variables <= REFINED_ABOVE:
+            return 0
+        if self.rounds is not None:
+            return self.rounds
+        return AGAIN if action_variables == 1 else 0
 
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
@@ -372,17 +391,18 @@ def _best(planner: DynamicsPlanner, search: Search, discount: float | None) -> M
     preparation = search.preparation
     variables = preparation.dynamics.space.size
     depths = planner.depths_for(len(preparation.actions), variables)
-    middle = depths[min(1, len(depths) - 1)]
-    best = search.best(preparation.on_mesh, middle, planner.discounts_for(search.horizon, discount))
-    if variables > REFINED_ABOVE:
-        for _ in range(planner.rounds):
-            if search.is_perfect(best):
-                break
-            finer = preparation.over(best.met, search.starts)
-            best = better(best, search.best(finer, middle, (best.plan.discount,)))
-        if depths[-1] > middle and not search.is_perfect(best):
-            (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1])
-            best = better(deeper, best)
+    # Many actions: looking ahead costs most, so what can be chosen without it is.
+    usual = depths[0] if preparation.many_actions else depths[min(1, len(depths) - 1)]
+    best = search.best(preparation.on_mesh, usual, planner.discounts_for(search.horizon, discount))
+    for _ in range(preparation.rounds):
+        if search.is_perfect(best):
+            break
+        finer = preparation.over(best.met, search.starts)
+        best = better(best, search.best(finer, usual, (best.plan.discount,)))
+    looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
+    if looks_ahead and not search.is_perfect(best):
+        (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1])
+        best = better(deeper, best)
     return replace(best.plan, expected=float(best.returns.mean()))
 
 
