@@ -364,7 +364,7 @@ def test_without_a_linear_part_loss_and_leave_one_out_are_the_textbooks():
     for i, others in enumerate(~np.eye(30, dtype=bool)):
         told = reference.mean(fit.kernel, x[others], fit.ridge, y[others], x[i : i + 1])[0]
         square += ((y[i] - told) ** 2).sum()
-    assert fit.leave_one_out == pytest.approx(square / (y**2).sum(), rel=1e-6)
+    assert fit.left_out == pytest.approx(square / (y**2).sum(), rel=1e-6)
     inverse = reference.inverse(fit.kernel, x, fit.ridge)
     energy = [column @ inverse @ column for column in y.T]
     loss = 15.0 * np.log(np.array(energy) / 30).sum() - np.linalg.slogdet(inverse)[1]

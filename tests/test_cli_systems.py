@@ -22,7 +22,7 @@ from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
 from rewardfree.registry import named, typed_names
 from rewardfree.report import film as film_module
 from rewardfree.report.experience import experience_figure, plan_figure
-from rewardfree.worlds.scaling import change_targets
+from rewardfree.worlds import StateChange
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 OWN = "-(theta**2 + 0.1*omega**2)"
@@ -484,7 +484,7 @@ def test_held_out_errors_are_those_of_refits_without_each_part(horizon):
     world = rf.from_gymnasium("Pendulum-v1", horizon=horizon)
     data = rf.explore(world, AUTO, rf.Uniform(), transitions=42, progress=False)
     found, model = diagnose(data), data.fitted.model
-    y, _, _ = change_targets(data.spaces, data.state, data.next_state)
+    y = StateChange.of(data.spaces, data.state, data.next_state).targets  # no bound is met
     z = data.fitted.scaling(data.spaces.features(data.state, data.action))
 
     def missed(part):

@@ -87,11 +87,17 @@ class Model:
         z = len(points)
         return np.concatenate([np.repeat(steps, z)[:, None], np.tile(points, (horizon, 1))], axis=1)
 
-    def fitted(self, points: Floats, targets: Floats, groups: Sequence[int] | None = None) -> Model:
+    def fitted(
+        self,
+        points: Floats,
+        targets: Floats,
+        groups: Sequence[int] | None = None,
+        episode: Integers | None = None,
+    ) -> Model:
         """This model; if it is automatic, with a kernel and a ridge fitted by `AutoKernel.fit`."""
         if not isinstance(self.kernel, AutoKernel):
             return self
-        fit = self.kernel.fit(points, targets, groups, self.ridge)
+        fit = self.kernel.fit(points, targets, groups, self.ridge, episode=episode)
         return replace(self, kernel=fit.kernel, ridge=fit.ridge)
 
     def first_guess(self, inputs: Floats) -> Model:

@@ -132,7 +132,8 @@ class Experience(RunData):
 
     def at(self, rows: Any) -> Samples:
         """Some of the steps as arrays."""
-        return Samples(self.state[rows], self.action[rows], self.next_state[rows], self.terminated[rows])
+        columns = self.state, self.action, self.next_state, self.terminated, self.episode
+        return Samples(*(column[rows] for column in columns))
 
     def ending_at(self, terminated: Any) -> Self:
         """The same steps, with other ends of episodes (t,) bool."""

@@ -33,11 +33,12 @@ class Samples:
     action: Any  # (n,a), labels (n,)
     next_state: Any  # (n,d), labels (n,)
     terminated: Any  # (n,) bool
+    episode: Any = None  # (n,) int, -1 for queries; None where nobody knows
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Samples:
         """Those of some steps."""
-        names = ("state", "action", "next_state", "terminated")
+        names = ("state", "action", "next_state", "terminated", "episode")
         return cls(*(np.array([getattr(row, name) for row in rows]) for name in names))
 
     def __len__(self) -> int:
@@ -45,4 +46,5 @@ class Samples:
 
     def __getitem__(self, rows: Any) -> Samples:
         """Some of them."""
-        return Samples(self.state[rows], self.action[rows], self.next_state[rows], self.terminated[rows])
+        columns = (self.state, self.action, self.next_state, self.terminated, self.episode)
+        return Samples(*(None if column is None else column[rows] for column in columns))

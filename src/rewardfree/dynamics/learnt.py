@@ -14,7 +14,7 @@ from rewardfree.kernels.fitting import leave_one_out, leave_parts_out
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds import Box, ScaledModel, Spaces, change_targets
+from rewardfree.worlds import Box, ScaledModel, Spaces, StateChange
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3
@@ -48,18 +48,18 @@ class Dynamics:
     ) -> Dynamics:
         """From transitions. Of an automatic model the kernel is fitted to them, unless it is `scaled`."""
         space = _box(spaces)
-        state, action, next_state = samples.state, samples.action, samples.next_state
-        targets, middle, unit = change_targets(spaces, state, next_state)
         if scaled is None:
-            scaled = ScaledModel.fit(spaces, model, state, action, next_state)
-        points = scaled.inputs(spaces, state, action)
+            scaled = ScaledModel.fit(spaces, model, samples)
+        points = scaled.inputs(spaces, samples.state, samples.action)
+        change = StateChange.of(spaces, samples.state, samples.next_state).behind_walls(scaled.model, points)
         design = scaled.model.design()
         design.extend(points)
-        seen = np.concatenate([state, next_state])
+        seen = np.concatenate([samples.state, samples.next_state])
         # Bounds may be a user's guess: what was seen beyond them is not cut off.
         ends = np.minimum(space.low, seen.min(axis=0)), np.maximum(space.high, seen.max(axis=0))
-        dynamics = cls(spaces, scaled, points, design.weights(targets), middle, unit, ends)
-        dynamics.__dict__["design"], dynamics.__dict__["targets"] = design, targets
+        weights = design.weights(change.targets)
+        dynamics = cls(spaces, scaled, points, weights, change.middle, change.unit, ends)
+        dynamics.__dict__["design"], dynamics.__dict__["targets"] = design, change.targets
         return dynamics
 
     @property
@@ -123,16 +123,19 @@ class Dynamics:
         """Whether the next state is random beyond what the regression could still learn."""
         return self.noise > NOISE
 
-    def held_out(self, parts: Sequence[Any]) -> Any:
+    def held_out(self, samples: Samples, parts: Sequence[Any]) -> Any:
         """Root mean square error of each variable over that of a constant change, (d,).
 
-        Each part of the transitions, an array of rows, is predicted from all other parts.
+        Each part of the transitions that were learnt from, an array of rows, is predicted from all others.
         """
         matrix = self.model.fixed.between(self.points, self.points)
         matrix[np.diag_indices(len(matrix))] += self.model.ridge
         with one_blas_thread():
-            missed = leave_parts_out(matrix, self.targets, parts)
-        return np.sqrt((missed**2).mean(axis=0))
+            change = self.targets - leave_parts_out(matrix, self.targets, parts)
+        expected = self.inside(samples.state + change * self.unit + self.middle)
+        missed = self.space.change(expected, samples.next_state)
+        spread = self.space.change(samples.state, samples.next_state).std(axis=0)
+        return np.sqrt((missed**2).mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
 
 
 def _box(spaces: Spaces) -> Box:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rewardfree.data import Experience
 from rewardfree.dynamics import Dynamics
+from rewardfree.kernels.fitting import whole_parts
 from rewardfree.worlds.spaces import Box
 
 #: Held-out errors, as a share of a constant change's, up to which dynamics are predicted well, or partly.
@@ -15,8 +16,6 @@ WELL, PARTLY = 0.3, 0.7
 SEEN = 0.9
 #: Of fewer transitions nothing can be told.
 FEW = 50
-#: With fewer episodes this many parts in the order of the steps are left out in turn, instead of episodes.
-PARTS = 5
 #: Coverage counts cells of a tenth of what was seen in each variable.
 CELLS = 10
 
@@ -78,7 +77,7 @@ def diagnose(data: Experience) -> Diagnosis:
     bounds = np.array(space.high) - np.array(space.low)
     return Diagnosis(
         names=space.names,
-        error=dynamics.held_out(_parts(data.episode[rows])),
+        error=dynamics.held_out(samples, whole_parts(samples.episode)),
         typical=np.where(usual > 0.0, missed / np.where(usual > 0.0, usual, 1.0), 0.0),
         low=low,
         high=high,
@@ -88,11 +87,3 @@ def diagnose(data: Experience) -> Diagnosis:
         ends=int(data.terminated.sum()),
         transitions=len(rows),
     )
-
-
-def _parts(episode: Any) -> list[Any]:
-    """The rows (n,) of each episode, or of fifths where there are few; queries belong to no episode."""
-    numbers = np.unique(episode)
-    if len(numbers) < PARTS or numbers[0] < 0:
-        return np.array_split(np.arange(len(episode)), min(PARTS, len(episode)))
-    return [np.flatnonzero(episode == number) for number in numbers]

@@ -16,7 +16,7 @@ from rewardfree.progress import parts
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds import ScaledModel
+from rewardfree.worlds import ScaledModel, StateChange
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
@@ -124,11 +124,9 @@ def _estimate(request: PlanRequest, horizon: int) -> SampledEstimate:
     data = request.data_with_ends
     assert isinstance(data, Experience)
     scaled, source = data.fitted if request.model is None else None, request.source
-    if scaled is None:
-        kept = data.at(np.flatnonzero(data.kept))
-        scaled = ScaledModel.fit(
-            data.spaces, request.used_model, kept.state, kept.action, kept.next_state, source.open_ends
-        )
+    kept = data.at(np.flatnonzero(data.kept))
+    if scaled is None or StateChange.of(data.spaces, kept.state, kept.next_state).meets_walls:
+        scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends, behind_walls=False)
     estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
     for h, rows in enumerate(data.designs(request.used_model.pooled)[:horizon]):
         if len(rows):

@@ -81,14 +81,8 @@ class CurrentEstimate:
         """With a kernel for the first kept steps, and these loaded."""
         run, strategy = self._run, self._run.strategy
         samples = run.samples(kept)
-        scaled = ScaledModel.fit(
-            run.spaces,
-            run.model.at_most(MOST_POINTS),
-            samples.state,
-            samples.action,
-            samples.next_state,
-            strategy.open_ends,
-        )
+        model = run.model.at_most(MOST_POINTS)
+        scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends, behind_walls=False)
         actions = run.spaces.action.candidates(ACTIONS)
         estimate = SampledEstimate(run.spaces, scaled, run.horizon, actions, strategy)
         steps = [row.h for row in run.kept_rows(kept)]

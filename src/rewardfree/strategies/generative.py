@@ -189,7 +189,7 @@ def _best_of(run: WorldRun, candidates: tuple[Any, Any], start: int, size: int) 
     samples = run.samples(start)
     if run.model.automatic:
         model = run.model.at_most(MOST_POINTS)
-        scaled = ScaledModel.fit(run.spaces, model, samples.state, samples.action, samples.next_state)
+        scaled = ScaledModel.fit(run.spaces, model, samples)
     else:
         scaled = ScaledModel.of_bounds(run.spaces, run.model)
     posterior = exploration_posterior(scaled, run.model.automatic)

@@ -261,14 +261,7 @@ class WorldRun:
         if len(samples) < 2:
             return None
         with suppress(ValueError):
-            return ScaledModel.fit(
-                self.spaces,
-                self.model,
-                samples.state,
-                samples.action,
-                samples.next_state,
-                self.strategy.open_ends,
-            )
+            return ScaledModel.fit(self.spaces, self.model, samples, self.strategy.open_ends)
         return None
 
     def _collected(self, fitted: ScaledModel | None = None) -> Experience:

@@ -22,8 +22,9 @@ from rewardfree.worlds.hard import (
 from rewardfree.worlds.hard_suite import hard_suite, hard_world
 from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.rkhs import rkhs_world
-from rewardfree.worlds.scaling import ScaledModel, Scaling, change_targets, feature_bounds
+from rewardfree.worlds.scaling import ScaledModel, Scaling, feature_bounds
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
+from rewardfree.worlds.state_change import StateChange
 from rewardfree.worlds.world import LabelledWorld, Observation, World, check_declared, sampled, stepped
 
 #: What a sweep may name; all of them take keywords. Those that return a world alone get the reward of
@@ -60,12 +61,12 @@ __all__ = [
     "Scaling",
     "Space",
     "Spaces",
+    "StateChange",
     "World",
     "as_instance",
     "as_world",
     "bump_world",
     "bumps",
-    "change_targets",
     "check_declared",
     "check_world",
     "corridor_world",

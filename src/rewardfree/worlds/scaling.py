@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rewardfree.arrays import as_array, check_finite, check_kind
+from rewardfree.kernels.fitting import on_bounds
 from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Space, Spaces
+from rewardfree.worlds.state_change import StateChange
+
+#: The kernel that looks behind walls is fitted to at most so many points.
+FIRST_POINTS = 300
+
+
+class Transition(Protocol):
+    """Columns of n transitions."""
+
+    @property
+    def state(self) -> Any: ...
+    @property
+    def action(self) -> Any: ...
+    @property
+    def next_state(self) -> Any: ...
+    @property
+    def episode(self) -> Any:
+        """(n,) int, -1 for queries; None where nobody knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +106,33 @@ class ScaledModel:
         cls,
         spaces: Spaces,
         model: Model,
-        state: Any,
-        action: Any,
-        next_state: Any,
+        samples: Transition,
         open_ends: bool = False,
+        behind_walls: bool = True,
     ) -> ScaledModel:
-        """An automatic model gets kernel and ridge from these transitions, on standardised features."""
+        """An automatic model gets kernel and ridge from these transitions, on standardised features.
+
+        It looks behind walls for the dynamics, whose predictions are cut at the bounds. A regression of
+        values must see the walls: V(s') bends where s' does.
+        """
         if not model.automatic:
             return cls.of_bounds(spaces, model, open_ends)
-        features = spaces.features(state, action)
+        features = spaces.features(samples.state, samples.action)
         scaling = Scaling.of_data(features)
-        targets, _, _ = change_targets(spaces, state, next_state)
-        return cls(model.fitted(scaling(features), targets, spaces.groups), scaling)
+        points, groups, episode = scaling(features), spaces.groups, samples.episode
+        change = StateChange.of(spaces, samples.state, samples.next_state)
+        if behind_walls and change.meets_walls:
+            free = change.free
+            known = None if episode is None else episode[free]
+            first = model.at_most(FIRST_POINTS).fitted(points[free], change.targets[free], groups, known)
+            change = change.behind_walls(first, points)
+        return cls(model.fitted(points, change.targets, groups, episode), scaling)
+
+    @property
+    def on_bounds(self) -> tuple[str, ...]:
+        """The parameters of a fit that sit on a bound which matters; one that a user fixed has none."""
+        assert self.model.ridge is not None
+        return on_bounds(self.model.fixed, self.model.ridge)
 
     def check(self, spaces: Spaces) -> None:
         """Refuse what cannot be a fit on these spaces, in what comes from a file."""
@@ -116,17 +150,3 @@ class ScaledModel:
     def inputs(self, spaces: Spaces, state: Any, action: Any) -> Any:
         """What the kernel sees of states (n,d) and actions, (n,f)."""
         return self.scaling(spaces.features(state, action))
-
-
-def change_targets(spaces: Spaces, state: Any, next_state: Any) -> tuple[Any, Any, Any]:
-    """The targets (n,c) of a regression of the dynamics, standardised, with their mean and unit.
-
-    Targets are the change of real variables; of labels, the features of the next label.
-    """
-    if isinstance(spaces.state, Box):
-        change = spaces.state.change(state, next_state)
-    else:
-        change = spaces.state.features(next_state)
-    spread, middle = change.std(axis=0), change.mean(axis=0)
-    unit = np.where(spread > 0.0, spread, 1.0)
-    return (change - middle) / unit, middle, unit

@@ -18,10 +18,15 @@ from rewardfree.threads import one_blas_thread
 FAMILIES = (math.inf, 2.5, 1.5)
 #: The family is chosen on this multiple of the points that the likelihood is computed on.
 JUDGE_FACTOR = 2
-#: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
-#: where one variable is known exactly, the likelihood has minima that fit nothing else.
+#: A fit that leaves more than this share of the variance of what was left out, or that sits on a bound, is
+#: doubted: others are fitted as well, from other starts, to the hard targets alone, and to the first half of
+#: the data, as it was fitted before they doubled.
 DOUBTFUL = 0.1
-#: Another start must leave less than this share of what the usual one leaves: of two that leave nearly the
+#: Hard are targets of which it leaves at least this share of what it leaves of the hardest.
+HARD = 0.5
+#: With fewer episodes this many parts in the order of the steps are left out in turn, instead of episodes.
+PARTS = 5
+#: Another fit must leave less than this share of what the usual one leaves: of two that leave nearly the
 #: same, which is all that noise allows, the usual one stays.
 CLEARLY = 0.95
 
@@ -32,9 +37,9 @@ class AutoKernel:
     """k = family(ARD lengthscales) + w^2 (1 + x.x'), and the ridge, by marginal likelihood.
 
     For each family (a smoothness nu, infinity for the squared exponential) it minimises
-    sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points. It takes the family with the
-    least leave-one-out error on twice as many points: likelihood trusts smooth kernels too much where the
-    dynamics have a wall. On finite worlds there is no linear part.
+    sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points. It takes the family that
+    predicts best what is left out of twice as many points: likelihood trusts smooth kernels too much where
+    the dynamics have a wall. On finite worlds there is no linear part.
     """
 
     families: tuple[float, ...] = FAMILIES
@@ -58,44 +63,62 @@ class AutoKernel:
         groups: Sequence[int] | None = None,
         ridge: float | None = None,
         linear: bool = True,
+        episode: Integers | None = None,
     ) -> Fit:
         """The best family, fitted to standardised points (n,f) and targets (n,c).
 
         `groups` (f,): features of one group share a lengthscale. `ridge` fixes the ridge. `linear=False`
-        leaves out the linear part. Of more than `most` points an even selection is used.
+        leaves out the linear part. Of more than `most` points an even selection is used. Fits are compared by
+        what they predict of episodes (n,) left out whole, or of points if nothing is known of these.
         """
-        rows = evenly(len(points), self.most)
         groups = range(points.shape[1]) if groups is None else groups
-        varying = np.ptp(targets[rows], axis=0) > 0.0
-        if len(rows) < 2 or not varying.any():
+        rows = evenly(len(points), self.most)
+        varying = np.flatnonzero(np.ptp(targets[rows], axis=0) > 0.0)
+        if len(rows) < 2 or not len(varying):
             raise ValueError("a kernel cannot be fitted to states that never change")
-        likelihood = Likelihood(points[rows], targets[rows][:, varying], groups, ridge, linear)
         # Few points may show a wall, and the selection must not miss them.
         judges = evenly(len(points), JUDGE_FACTOR * self.most)
-        judged = points[judges], targets[judges][:, varying]
+        parts = () if episode is None else whole_parts(episode[judges])
+        judged = points[judges], targets[judges][:, varying], parts
 
-        def fits(starts: Iterable[tuple[float, Floats]]) -> list[Fit]:
-            thetas = [(nu, likelihood.minimised(nu, start)) for nu, start in starts]
-            return [likelihood.fit(nu, theta, *judged) for nu, theta in thetas]
+        def likelihood(rows: Integers, columns: Integers = varying) -> Likelihood:
+            return Likelihood(points[rows], targets[rows][:, columns], groups, ridge, linear)
+
+        def fits(problem: Likelihood, starts: Iterable[tuple[float, Floats]]) -> list[Fit]:
+            thetas = [(nu, problem.minimised(nu, start)) for nu, start in starts]
+            return [problem.fit(nu, theta, *judged) for nu, theta in thetas]
 
         middle_first = sorted(self.families, key=lambda nu: nu != 2.5)
-        usual, *others = likelihood.starts
         with one_blas_thread():
+            problem = likelihood(rows)
+            usual, *others = problem.starts
             # All families but the first start at its parameters.
-            theta = likelihood.minimised(middle_first[0], usual)
-            tried = [likelihood.fit(middle_first[0], theta, *judged)]
-            tried += fits((nu, theta) for nu in middle_first[1:])
+            theta = problem.minimised(middle_first[0], usual)
+            tried = [problem.fit(middle_first[0], theta, *judged)]
+            best = min(tried + fits(problem, ((nu, theta) for nu in middle_first[1:])), key=_left_out)
             # Functions of next states, the targets without a linear part, are noisy: there this is no sign.
-            best = min(tried, key=_left_out)
-            if linear and best.leave_one_out > DOUBTFUL:
-                more = [*((nu, usual) for nu in middle_first[1:]), *itertools.product(middle_first, others)]
-                other = min(fits(more), key=_left_out)
-                best = other if other.leave_one_out < CLEARLY * best.leave_one_out else best
-        return best
+            if not linear or not (best.left_out > DOUBTFUL or best.on_bounds):
+                return best
+            fewer = evenly(len(points), max(2, self.most // 2))
+            hard = varying[np.array(best.shares) >= HARD * max(best.shares)]
+            again = [(nu, usual) for nu in middle_first]
+            more = fits(likelihood(fewer), itertools.product(middle_first, others))
+            more += fits(likelihood(fewer, hard), again)
+            more += fits(likelihood(fewer[: max(2, len(fewer) // 2)]), again)  # of the first half of the data
+            other = min(more, key=_left_out)
+        return other if other.left_out < CLEARLY * best.left_out else best
 
 
 def _left_out(fit: Fit) -> float:
-    return fit.leave_one_out
+    return fit.left_out
+
+
+def whole_parts(episode: Integers) -> list[Integers]:
+    """The rows of each episode (n,), or of fifths where there are few; queries (-1) belong to no episode."""
+    numbers = np.unique(episode)
+    if len(numbers) < PARTS or numbers[0] < 0:
+        return np.array_split(np.arange(len(episode)), min(PARTS, len(episode)))
+    return [np.flatnonzero(episode == number) for number in numbers]
 
 
 def evenly(n: int, most: int) -> Integers:

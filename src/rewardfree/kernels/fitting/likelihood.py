@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lapack
 
 from rewardfree.arrays import Floats, Integers
-from rewardfree.kernels.algebra import Kernel
+from rewardfree.kernels.algebra import Kernel, Sum
 from rewardfree.kernels.linear import Linear
 from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form, slope
 
@@ -19,6 +19,12 @@ BOUNDS = {"lengthscale": (math.log(0.05), math.log(30.0)), "weight": (math.log(1
 NO_WEIGHT = -50.0
 #: Bounds of the log ridge. A ridge below 1e-8 is rounding in K^-1.
 RIDGE = (math.log(1e-8), math.log(10.0))
+#: A parameter within this factor of a bound sits on it.
+NEAR = 1.01
+
+#: With a linear part, the least noise of a target as a share of its variance. Without it a target that is
+#: exactly linear (a heading that a robot turns) gains by every smaller ridge, and drives the kernel of all.
+LEAST_NOISE = 1e-6
 
 #: Lengthscale and ridge from which a fit starts, and where else it may.
 STARTS = ((3.0, 1e-4), (1.0, 1e-2), (10.0, 1e-4))
@@ -31,7 +37,27 @@ class Fit:
     kernel: Kernel
     ridge: float
     loss: float  # negative log likelihood per target
-    leave_one_out: float  # mean square of the leave-one-out errors over that of the targets
+    left_out: float  # mean square of the errors at points, or parts, left out, over that of the targets
+    shares: tuple[float, ...] = ()  # the same of each target
+
+    @property
+    def on_bounds(self) -> tuple[str, ...]:
+        """The parameters that sit on a bound which matters, see `on_bounds`."""
+        return on_bounds(self.kernel, self.ridge)
+
+
+def on_bounds(kernel: Kernel, ridge: float) -> tuple[str, ...]:
+    """What of a fit to standardised points sits on a bound that matters: "lengthscale", "ridge", or nothing.
+
+    On its shortest lengthscale it says nothing between points. On its largest ridge it takes for noise all
+    that the linear part does not say; if that has the larger variance, it may well be noise. The longest
+    lengthscale (a variable does not count) and the least ridge (no noise) are ordinary.
+    """
+    part, trend = (kernel.left, kernel.right) if isinstance(kernel, Sum) else (kernel, None)
+    shortest = float(np.min(getattr(part, "lengthscale", math.inf)))
+    at_shortest = shortest <= NEAR * math.exp(BOUNDS["lengthscale"][0])
+    at_largest = ridge >= math.exp(RIDGE[1]) / NEAR and ridge > getattr(trend, "variance", 0.0)
+    return ("lengthscale",) * at_shortest + ("ridge",) * at_largest
 
 
 class Likelihood:
@@ -83,6 +109,7 @@ class Likelihood:
     def loss(self, theta: Floats, nu: float) -> tuple[float, Floats]:
         """The loss per target value, and its gradient in theta."""
         n, c = self.y.shape
+        least = n * LEAST_NOISE * self.has_linear  # of the noise, energy * ridge / n
         inverse_squares = np.exp(-2.0 * theta[:-2])  # 1 / lengthscale^2
         weight, ridge = math.exp(2.0 * theta[-2]), math.exp(theta[-1])
         square = inverse_squares @ self.squares  # r^2
@@ -95,20 +122,28 @@ class Likelihood:
         inverse = _inverse(factor)
         alpha = inverse @ self.y
         energy = np.einsum("nc,nc->c", self.y, alpha)
-        loss = 0.5 * n * np.log(energy / n).sum() + c * np.log(np.diagonal(factor)).sum()
-        by_kernel = 0.5 * c * inverse - 0.5 * n * (alpha / energy) @ alpha.T  # d loss / d K
+        floored = energy * ridge < least
+        scale = np.where(floored, least / ridge, energy)  # n times the kernel's variance for each target
+        beyond = energy / scale - 1.0  # 0 but for those
+        loss = 0.5 * n * (np.log(scale / n) + beyond).sum() + c * np.log(np.diagonal(factor)).sum()
+        by_kernel = 0.5 * c * inverse - 0.5 * n * (alpha / scale) @ alpha.T  # d loss / d K
         by_lengths = (self.squares @ (slope(nu, square) * by_kernel.reshape(-1))) * (-2.0 * inverse_squares)
-        by_weight, by_ridge = 2.0 * weight * np.vdot(by_kernel, self.linear), ridge * np.trace(by_kernel)
+        by_weight = 2.0 * weight * np.vdot(by_kernel, self.linear)
+        by_ridge = ridge * np.trace(by_kernel) + 0.5 * n * beyond.sum()
         gradient = np.concatenate([by_lengths, [by_weight, by_ridge]])
         return float(loss / (n * c)), gradient / (n * c)
 
-    def fit(self, nu: float, theta: Floats, points: Floats, targets: Floats) -> Fit:
-        """The kernel and ridge of theta, with the leave-one-out error on points (n,f) and targets (n,c)."""
+    def fit(
+        self, nu: float, theta: Floats, points: Floats, targets: Floats, parts: Sequence[Integers] = ()
+    ) -> Fit:
+        """The kernel and ridge of theta, judged on points (n,f) and targets (n,c): see `Fit.left_out`."""
         kernel, ridge = self.kernel(nu, theta), math.exp(theta[-1])
         matrix = kernel.between(points, points)
         matrix[np.diag_indices(len(points))] += ridge
-        errors = leave_one_out(matrix, targets)
-        return Fit(kernel, ridge, self.loss(theta, nu)[0], float((errors**2).mean() / (targets**2).mean()))
+        errors = leave_parts_out(matrix, targets, parts) if parts else leave_one_out(matrix, targets)
+        missed, known = errors**2, targets**2
+        shares = tuple(map(float, missed.mean(axis=0) / known.mean(axis=0)))
+        return Fit(kernel, ridge, self.loss(theta, nu)[0], float(missed.mean() / known.mean()), shares)
 
     def kernel(self, nu: float, theta: Floats) -> Kernel:
         """The kernel of theta."""

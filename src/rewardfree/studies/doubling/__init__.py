@@ -1,0 +1,1 @@
+"""Plans from ever more data of one exploration: do returns fall when data double?"""
