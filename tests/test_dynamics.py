@@ -144,6 +144,20 @@ def test_a_deterministic_system_is_not_noisy():
     assert learnt.held_out(known, np.array_split(np.arange(150), 5)).max() < 0.2
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_bends_sharply_is_no_noise(seed):
+    """One push in sixteen meets something: a fit misses much there, and next to nothing elsewhere."""
+    spaces = Spaces(rf.Box.of(x=(-3.0, 3.0)), rf.Box.of(push=(-1.0, 1.0)))
+    rng = np.random.default_rng(seed)
+    state, action = rng.uniform(-2.0, 2.0, (250, 1)), rng.uniform(-1.0, 1.0, (250, 1))
+    next_state = state + 0.2 * action - np.where((state > 1.5) & (action > 0.0), 0.8, 0.0)
+    learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), samples(state, action, next_state))
+    assert learnt.noise > 0.05  # as the ridge has it
+    assert not learnt.noisy
+    shaken = samples(state, action, next_state + 0.1 * rng.standard_normal((250, 1)))
+    assert Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), shaken).noisy
+
+
 def test_a_fixed_kernel_sees_the_bounds_and_an_automatic_one_the_data():
     known = swings(30)
     fixed = ScaledModel.fit(SPACES, MODEL, known)

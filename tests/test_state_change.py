@@ -60,7 +60,7 @@ def test_behind_a_wall_is_where_the_law_leads():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**31), st.floats(0.0, 0.3))
+@given(st.integers(0, 2**31), st.floats(0.0, 0.03))
 def test_a_wall_is_a_limit_and_nothing_goes_farther_than_what_was_seen(seed, noise):
     known, _ = walks(80, seed, noise)
     change = change_of(known)
@@ -107,6 +107,28 @@ def test_a_variable_that_changes_only_at_walls_is_taken_as_it_is():
     following[:20, 0] = 1.0
     known = samples(state, np.zeros((60, 2)), following + np.r_[np.zeros(59), 0.1][:, None] * [0.0, 1.0])
     assert not change_of(known).meets_walls
+
+
+def test_a_wall_that_ends_a_speed_is_left_as_it_is():
+    """The wall of x stops the speed v, too, which no step that met none tells; the bound of v stops v alone."""
+    spaces = Spaces(rf.Box.of(x=(-1.0, 1.0), v=(-0.5, 0.5)), rf.Box.of(right=(-1.0, 1.0), up=(-1.0, 1.0)))
+    rng = np.random.default_rng(0)
+    state, action = rng.uniform((-1.0, -0.5), (1.0, 0.5), (200, 2)), rng.uniform(-1.0, 1.0, (200, 2))
+    speed = np.clip(state[:, 1] + 0.2 * action[:, 0], -0.5, 0.5)
+    far = state[:, 0] + 0.4 * speed
+    stopped = np.abs(far) >= 1.0
+    following = np.stack([np.clip(far, -1.0, 1.0), np.where(stopped, 0.0, speed)], axis=1)
+    known = samples(state, action, following)
+    change = change_of(known, spaces)
+    inputs = ScaledModel.of_bounds(spaces, MODEL).inputs(spaces, state, action)
+    told = change.behind_walls(MODEL, inputs)
+    assert stopped.sum() > 10 and (change.cut != 0).any(axis=0).all()
+    np.testing.assert_array_equal(told.cut[:, 0], 0)
+    np.testing.assert_array_equal(told.cut[:, 1], change.cut[:, 1])
+    moves = told.targets * told.unit + told.middle
+    np.testing.assert_allclose(moves[:, 0], following[:, 0] - state[:, 0], atol=1e-12)
+    behind = told.cut[:, 1] != 0
+    assert np.abs(moves[behind, 1]).max() > np.abs(following[behind, 1] - state[behind, 1]).max()
 
 
 def test_labels_have_no_walls():

@@ -16,6 +16,8 @@ ON_BOUND = 1e-6
 LEAST_FREE, LEAST_SHARE = 20, 0.1
 #: From at most so many of them.
 MOST_FREE = 1000
+#: A wall stops its variable alone if at most this share of the variance of all others is missed there.
+ASIDE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,8 @@ class StateChange:
 
         At a wall a change is a lower limit of how far the variable would have gone (Tobin 1958), and what is
         predicted is cut at the bounds again. So a wall, which no smooth kernel can follow, is none for the
-        regression. Nothing is taken to go farther than what was seen elsewhere.
+        regression. Nothing is taken to go farther than what was seen elsewhere. A wall that stops other
+        variables too, as a speed that ends there, is left as it is.
         """
         if not self.meets_walls:
             return self
@@ -71,12 +74,24 @@ class StateChange:
         met = np.unique(rows)
         expected = np.zeros_like(self.targets)
         expected[met] = design.mean(self.targets[known], points[met])
+        plain = self._stops_itself_alone(expected)
+        if not plain.all():
+            change = self.targets * self.unit + self.middle
+            return self._in_units(change, np.where(plain, self.cut, 0)).behind_walls(model, points)
         expected = np.clip(expected, self.targets[free].min(axis=0), self.targets[free].max(axis=0))
         seen, further = self.targets[rows, columns], expected[rows, columns]
         upper = self.cut[rows, columns] > 0
         targets = self.targets.copy()
         targets[rows, columns] = np.where(upper, np.maximum(seen, further), np.minimum(seen, further))
         return replace(self, targets=targets)
+
+    def _stops_itself_alone(self, expected: Any) -> Any:
+        """For each variable, whether at its walls the others change as expected (n,c): (c,) bool."""
+        uncut = self.cut == 0
+        missed = np.where(uncut, (self.targets - expected) ** 2, 0.0).sum(axis=1)
+        at_wall = ~uncut
+        others = np.maximum(1, at_wall.T.astype(np.int64) @ uncut.sum(axis=1))
+        return (at_wall.T * missed).sum(axis=1) / others <= ASIDE
 
 
 def _on_bounds(space: Box, next_state: Any) -> Any:
