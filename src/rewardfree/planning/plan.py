@@ -15,6 +15,7 @@ from rewardfree.planning.counted import CountingPlanner
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
+from rewardfree.planning.trust import doubt_fallback, doubt_reward
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
 
@@ -183,6 +184,8 @@ def _plans(planner: Planner, request: PlanRequest) -> list[Any]:
         )
     for made in plans:
         check_kind(made, Plan, f"what {type(planner).__name__} returns", "a list of rf.planning.Plan")
+    for reward in request.rewards:
+        doubt_reward(request, reward)
     return plans
 
 
@@ -221,6 +224,7 @@ class DefaultPlanner(Planner):
             return Mean(clip="range")
         if data.is_box and data.spaces.state.size in SIDES and request.used_model.pooled:
             return DynamicsPlanner()
+        doubt_fallback(data, max(SIDES))
         return Mean(clip="range")
 
 

@@ -27,6 +27,7 @@ from rewardfree.model import Model
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.planning.trust import doubt_fit
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
@@ -149,6 +150,8 @@ class Preparation:
         self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
         self.noisy = self.noisy and predictor is None
+        if predictor is None:
+            doubt_fit(data, self.dynamics, (model or data.model).automatic)
         seen = np.concatenate([samples.state, samples.next_state])
         self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
 

@@ -1,0 +1,125 @@
+"""What a user is told before trusting a plan: warnings about its data, its reward and its planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rewardfree.data import Experience, Transitions
+from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, doubt
+from rewardfree.dynamics import Dynamics, GivenTermination
+from rewardfree.kernels.fitting import on_bounds
+from rewardfree.planning.planner import PlanRequest
+from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+
+#: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
+#: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
+LARGE = 0.7
+#: Blocks of the transitions that are left out, and how long one may be.
+BLOCKS, BLOCK = 5, 50
+#: Differences of a reward below this share of its size are rounding.
+ROUNDING = 1e-12
+
+
+def doubt_reward(request: PlanRequest, reward: Any) -> None:
+    """Warn of a reward that is the same in all that was seen, where no episode ended either."""
+    data = request.data
+    if not len(data) or _ended(request):
+        return
+    values = _seen_world(data, reward) if isinstance(data, Experience) else _seen_finite(request, reward)
+    first: float | None = None
+    for rewards in values:
+        first = float(rewards[0]) if first is None else first
+        if np.abs(rewards - first).max() > ROUNDING * abs(first):
+            return
+    doubt(
+        ConstantReward,
+        f"the reward is {first:.4g} on all {len(data)} steps that were seen, and no episode ended: nothing "
+        "seen tells one plan from another; explore more, until the reward differs somewhere",
+    )
+
+
+def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
+    """Warn of a kernel that predicts little of what it was not fitted to, once for these data."""
+    error, model = left_out_error(dynamics), dynamics.model
+    if error <= LARGE:
+        return
+    assert model.ridge is not None  # a fixed kernel has one
+    bounds = on_bounds(model.fixed, model.ridge) if automatic else ()
+    missed = (
+        f"parts of the data that are left out have {error:.0%} of a constant change's error: explore more"
+    )
+    noise = "if changes are random, a plan can only follow their mean"
+    if bounds:
+        at = f"the fitted {' and '.join(bounds)} of the kernel sits on a bound"
+        doubt(FitOnBounds, f"{at}, and {missed}; or give a kernel of your own (rf.Model); {noise}", data)
+    else:
+        doubt(LargeError, f"{missed}; {noise}", data)
+
+
+def left_out_error(dynamics: Dynamics) -> float:
+    """Root mean square error over that of a constant change, the mean of all variables.
+
+    Of `BLOCKS` blocks of the transitions, evenly spread, each predicted from all others:
+    y_P - prediction = [K^-1]_PP^-1 [K^-1 y]_P.
+    """
+    n = len(dynamics.points)
+    size = max(1, min(BLOCK, n // BLOCKS))
+    firsts = np.linspace(0, n - size, min(BLOCKS, n)).astype(np.int64)
+    rows = (firsts[:, None] + np.arange(size)).reshape(-1)
+    chosen = np.zeros((n, len(rows)))
+    chosen[rows, np.arange(len(rows))] = 1.0
+    inverse = dynamics.design.weights(chosen)[rows].reshape(len(firsts), size, len(firsts), size)
+    blocks = np.arange(len(firsts))
+    missed = np.linalg.solve(
+        inverse[blocks, :, blocks], dynamics.weights[rows].reshape(len(firsts), size, -1)
+    )
+    spread = dynamics.targets.std(axis=0)
+    changing = spread > 0.0
+    errors = np.sqrt((missed**2).mean(axis=(0, 1)))[changing] / spread[changing]
+    return float(errors.mean()) if changing.any() else 0.0
+
+
+def doubt_fallback(data: Experience, most: int) -> None:
+    """Warn where the default planner regresses values of real states, for want of a mesh."""
+    if not data.is_box:
+        return
+    if data.spaces.state.size > most:
+        why = (
+            f"{data.spaces.state.size} state variables are too many for DynamicsPlanner(), at most {most}: "
+            "describe the system with fewer"
+        )
+    else:
+        why = "the model is not pooled, which DynamicsPlanner() needs (rf.Model has pooled=True)"
+    doubt(
+        FallbackPlanner,
+        f"values are regressed, which often gains no more than doing nothing: {why}, or name the planner "
+        "yourself (rf.Mean is the same)",
+        data,
+    )
+
+
+def _ended(request: PlanRequest) -> bool:
+    """Whether an episode was seen to end: then a constant reward for each step tells plans apart."""
+    data = request.data
+    if request.terminated is None or not isinstance(data, Experience):
+        return bool(data.terminated.any())
+    is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))
+    return bool(is_end(data.next_state).any())
+
+
+def _seen_world(data: Experience, reward: Any) -> Iterator[Any]:
+    """The rewards (n,) of what was seen, at every step if they change with it."""
+    function = RewardFunction(reward, data.spaces)
+    for h in range(data.horizon if function.uses_step else 1):
+        yield function(h, data.state, data.action, data.next_state)
+
+
+def _seen_finite(request: PlanRequest, reward: Any) -> Iterator[Any]:
+    data = request.data
+    assert isinstance(data, Transitions)
+    table = TabledReward(reward, data.grid, request.steps)
+    for h in range(table.steps):
+        yield table.at(h)[(data.state, data.action, data.next_state)[: 2 + table.uses_next]]
