@@ -12,7 +12,7 @@ LEAST, MOST = 3, 12
 #: Of a plan that looks deep, each imagined episode costs as much as one that is played.
 MOST_DEEP = 4
 #: What is missing must be so much of the returns' own size, and beyond chance at this level.
-SHARE, LEVEL = 0.2, 0.95
+SHARE, LEVEL = 0.25, 0.95
 
 
 def doubt_return(plan: MeshPlan, starts: States, returns: Floats, discount: float) -> None:

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Experience, Transitions
-from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, doubt
+from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
 from rewardfree.dynamics import Dynamics, GivenTermination
+from rewardfree.kernels import Sum
 from rewardfree.kernels.fitting import on_bounds
+from rewardfree.kernels.fitting.autokernel import evenly
 from rewardfree.planning.planner import PlanRequest
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
 
 #: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
 #: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
 LARGE = 0.7
+#: So many of the states that a plan meets are looked at; this share of them may be far from what was seen.
+MOST_MET, FAR_SHARE = 500, 0.1
 #: Blocks of the transitions that are left out, and how long one may be.
 BLOCKS, BLOCK = 5, 50
 #: Differences of a reward below this share of its size are rounding.
@@ -57,6 +61,31 @@ def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
         doubt(FitOnBounds, f"{at}, and {missed}; or give a kernel of your own (rf.Model); {noise}", data)
     else:
         doubt(LargeError, f"{missed}; {noise}", data)
+
+
+def doubt_states(dynamics: Dynamics, met: Any) -> None:
+    """Warn of a plan that goes far from all that was seen, by the states (n,d) that it meets in the model."""
+    far = float((lengthscales_away(dynamics, met[evenly(len(met), MOST_MET)]) > 1.0).mean())
+    if far > FAR_SHARE:
+        doubt(
+            UnknownStates,
+            f"{far:.0%} of the states that the plan meets inside its model are more than a lengthscale from "
+            "every state that was seen: what it expects is a guess; explore more, so that these are reached",
+        )
+
+
+def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
+    """How far states (n,d) are from the nearest one that a transition began in, in lengthscales, (n,)."""
+    from scipy.spatial import cKDTree  # here, as in MeshDynamics: importing it takes its time
+
+    kernel = dynamics.model.fixed
+    lengths = getattr(kernel.left if isinstance(kernel, Sum) else kernel, "lengthscale", np.inf)
+    features, scaling = dynamics.space.features(states), dynamics.scaled.scaling
+    size = features.shape[1]
+    lengths = np.broadcast_to(lengths, len(scaling.scale))[:size]
+    tree = cKDTree(dynamics.points[:, :size] / lengths)
+    distances, _ = tree.query((features - scaling.centre[:size]) / scaling.scale[:size] / lengths)
+    return distances
 
 
 def left_out_error(dynamics: Dynamics) -> float:

@@ -27,7 +27,7 @@ from rewardfree.model import Model
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
-from rewardfree.planning.trust import doubt_fit
+from rewardfree.planning.trust import doubt_fit, doubt_states
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
@@ -386,6 +386,8 @@ def _best(planner: DynamicsPlanner, search: Search, discount: float | None) -> M
         if depths[-1] > middle and not search.is_perfect(best):
             (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1])
             best = better(deeper, best)
+    if preparation.predictor is preparation.dynamics:
+        doubt_states(preparation.dynamics, best.met)
     return replace(best.plan, expected=float(best.returns.mean()))
 
 
