@@ -62,8 +62,11 @@ def test_every_command_shows_an_example():
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("figures", "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines or control."),
-        ("report", "beyond and control have no page: use figures."),
+        (
+            "figures",
+            "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines, control or doubling.",
+        ),
+        ("report", "beyond, control and doubling have no page: use figures."),
         ("reproduce", "for beyond, baselines and control it is added to the run seeds."),
         ("plan", "Steps of an episode, by default the world's; inf: no end."),
     ],

@@ -9,13 +9,14 @@ from rewardfree.report.report import OwnSweep, Report
 from rewardfree.studies.baselines.study import Baselines
 from rewardfree.studies.beyond.study import Beyond
 from rewardfree.studies.control.study import Control
+from rewardfree.studies.doubling.study import Doubling
 from rewardfree.studies.paper.study import PARTS, Everything, Functions, Table
 from rewardfree.studies.study import STUDY_FILE, Study
 
 STUDIES: dict[str, type[Functions | Table | Everything | Study[Any]]] = {
     **PARTS,
     "all": Everything,
-    **{study.name: study for study in (Beyond, Baselines, Control)},
+    **{study.name: study for study in (Beyond, Baselines, Control, Doubling)},
 }
 
 
@@ -24,7 +25,10 @@ def study_named(name: str, **options: Any) -> Functions | Table | Everything | S
     if name not in STUDIES:
         raise ValueError(f"there is {', '.join(STUDIES)} to reproduce, got {name!r}")
     given = {option: value for option, value in options.items() if value is not None}
-    if set(given) - {field.name for field in fields(STUDIES[name])}:
+    unknown = set(given) - {field.name for field in fields(STUDIES[name])}
+    if "worlds" in unknown:
+        raise ValueError(f"--worlds is for doubling, not for {name}")
+    if unknown:
         raise ValueError(
             f"--preset, --draws, --kernels and --device are for the paper's figures, not for {name}"
         )

@@ -10,6 +10,7 @@ from rewardfree.cli.session import AsEvents, Cluster, Jobs, Quiet, say
 from rewardfree.experiments.running import Runner
 from rewardfree.studies.catalogue import study_named
 from rewardfree.studies.demo import QUICK, Demo
+from rewardfree.studies.doubling.worlds import WORLDS
 from rewardfree.studies.paper.specification import KERNELS
 from rewardfree.studies.study import Workspace
 
@@ -30,7 +31,8 @@ def reproduce(
     what: Annotated[
         str,
         typer.Argument(
-            help="figure1, functions, betas, repeats, table, all of these, beyond, baselines, or control."
+            help="figure1, functions, betas, repeats, table, all of these, beyond, baselines, control, or "
+            "doubling."
         ),
     ] = "figure1",
     preset: Annotated[
@@ -38,11 +40,17 @@ def reproduce(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Runs of each algorithm; by default 80, 20 for all but figure1, 10 for control."),
+        typer.Option(
+            help="Runs of each algorithm; by default 80, 20 for all but figure1, 10 for control and doubling."
+        ),
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
     kernels: Annotated[
         str | None, typer.Option(help="Some of them, with commas between.", show_default=",".join(KERNELS))
+    ] = None,
+    worlds: Annotated[
+        str | None,
+        typer.Option(help="For doubling: some of its worlds, with commas.", show_default=",".join(WORLDS)),
     ] = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -56,8 +64,8 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(
-            help="The draw of the world, for repeats the first; for beyond, baselines and control it is "
-            "added to the run seeds."
+            help="The draw of the world, for repeats the first; for beyond, baselines, control and "
+            "doubling it is added to the run seeds."
         ),
     ] = 0,
     quick: Annotated[
@@ -76,7 +84,8 @@ def reproduce(
 
     Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
     `baselines`, every system that the paper names, on its worlds, on these and on tabular ones; `control`,
-    five Gymnasium tasks, explored once without a reward, planned for several. These run on the CPU.
+    five Gymnasium tasks, explored once without a reward, planned for several; `doubling`, four worlds with
+    walls, planned from ever more data. These run on the CPU.
 
     Ctrl-C leaves what is stored, and says the command that goes on.
 
@@ -85,8 +94,20 @@ def reproduce(
     """
     shown = console(quiet, as_json)
     runner = Runner(jobs, cluster, watch=shown.watched)
-    names = None if kernels is None else tuple(name.strip() for name in kernels.split(",") if name.strip())
     study = study_named(
-        what, preset=preset, kernels=names, seed=seed, runs=runs, draws=draws, quick=quick, device=device
+        what,
+        preset=preset,
+        kernels=_names(kernels),
+        worlds=_names(worlds),
+        seed=seed,
+        runs=runs,
+        draws=draws,
+        quick=quick,
+        device=device,
     )
     say(shown, study.reproduce(Workspace(out, runner)))
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    """What stands between commas."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
