@@ -112,6 +112,33 @@ def test_a_matrix_of_several_sets_of_states_is_the_sum_of_theirs():
     np.testing.assert_allclose(mesh.matrix(sets, shares) @ values, expected, rtol=0, atol=1e-12)
 
 
+@settings(max_examples=60)
+@given(
+    st.integers(1, 3),
+    st.integers(2, 6),
+    st.sampled_from([0.0, 0.01, 0.3, 5.0]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+def test_draws_that_share_nodes_or_are_scattered_add_up_to_the_same(d, k, spread, turning, seed):
+    """Draws of one cell, across cells, beyond the ends, across the turn of an angle, and far apart."""
+    rng = np.random.default_rng(seed)
+    angular = np.zeros(d, bool)
+    angular[0] = turning
+    low, high = np.where(angular, -math.pi, -1.0), np.where(angular, math.pi, 2.0)
+    mesh = Mesh(low, high, tuple(int(side) for side in rng.integers(3, 9, d)), angular)
+    middle = rng.uniform(low - 0.1, high + 0.1, (50, d))
+    middle[:10] = mesh.nodes[rng.integers(mesh.size, size=10)]
+    sets = [middle + spread * rng.standard_normal((50, d)) for _ in range(k)]
+    shares, values = list(rng.random((k, 50))), rng.standard_normal(mesh.size)
+    matrix = mesh.matrix(sets, shares)
+    expected = sum(share * mesh.at(values, states) for states, share in zip(sets, shares, strict=True))
+    np.testing.assert_allclose(matrix @ values, expected, rtol=0, atol=1e-12)
+    assert matrix.nnz <= 50 * k * 2**d
+    if spread == 0.0:
+        assert matrix.nnz == 50 * 2**d
+
+
 # --- where actions lead from its nodes ---
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rewardfree.dynamics.stencils import added_up
 from rewardfree.dynamics.termination import nearest
 from rewardfree.worlds.spaces import Spaces
 
@@ -56,15 +57,25 @@ class Mesh:
         last = np.where(self.angular, sides, sides - 1)
         return sides, last.astype(np.float64), last - 1, np.append(np.cumprod(sides[:0:-1])[::-1], 1)
 
+    def places(self, states: Any) -> Any:
+        """States (...,d) counted in nodes from the first one on, those outside at the nearest of the box."""
+        sides, last, _, _ = self._counts
+        place = (states - self.low) / self.spacing
+        if self.angular.any():
+            place = np.where(self.angular, np.mod(place, sides), place)
+        return np.minimum(np.maximum(place, 0.0), last)
+
+    def numbered(self, cells: Any) -> Any:
+        """The numbers (...,) of nodes that are counted in each variable, (...,d); angles may go round."""
+        sides, _, _, stride = self._counts
+        return np.where(self.angular, cells % sides, cells) @ stride
+
     def corners(self, states: Any) -> tuple[Any, Any]:
         """Of states (n,d), the nodes of their cells and the weights of these: (n,k) each, k = 2^d."""
         n, d = states.shape
-        sides, last, last_first, stride = self._counts
+        sides, _, last_first, stride = self._counts
         turning = bool(self.angular.any())
-        place = (states - self.low) / self.spacing
-        if turning:
-            place = np.where(self.angular, np.mod(place, sides), place)
-        place = np.minimum(np.maximum(place, 0.0), last)
+        place = self.places(states)
         first = np.minimum(place.astype(np.int64), last_first)
         share = place - first
         second = first + 1
@@ -85,15 +96,11 @@ class Mesh:
         """Interpolation at several sets of states (n,d), added with weights `shares` (n,): sparse, (n,m)."""
         from scipy.sparse import csr_array
 
-        corners = [self.corners(points) for points in states]
-        nodes = np.concatenate([corner for corner, _ in corners], axis=1)
-        weights = np.concatenate(
-            [
-                weight * np.broadcast_to(share, len(weight))[:, None]
-                for (_, weight), share in zip(corners, shares, strict=True)
-            ],
-            axis=1,
-        )
+        if len(states) > 1:
+            return added_up(self, states, shares)
+        (points,), (share,) = states, shares
+        nodes, weights = self.corners(points)
+        weights *= np.broadcast_to(share, len(weights))[:, None]
         n, k = nodes.shape
         starts = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
         return csr_array((weights.reshape(-1), nodes.reshape(-1), starts), shape=(n, self.size))
@@ -141,7 +148,9 @@ class MeshDynamics:
         """The next states (a*m,d) that are equally likely at each node and action: one if none is random."""
         if not self.noisy:
             return [self.next_states]
-        return [self.moved(self.next_states, shift) for shift in self.noise(self.pairs[0], self.draws)]
+        actions = len(self.actions)
+        shifts = self.noise(self.mesh.nodes, self.draws)  # those of a state are the same for all its actions
+        return [self.moved(self.next_states, np.tile(shift, (actions, 1))) for shift in shifts]
 
     @property
     def draws(self) -> int:
