@@ -4,6 +4,7 @@ from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import Mesh, MeshDynamics, NextStateModel
+from rewardfree.dynamics.reach import reached
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "NextStateModel",
     "ObservedTermination",
     "met_box",
+    "reached",
     "trusted_box",
 ]
