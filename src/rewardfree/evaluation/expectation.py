@@ -5,12 +5,10 @@ from scipy.special import stdtrit
 from rewardfree.arrays import Floats, States
 from rewardfree.doubts import MissedReturn, doubt
 from rewardfree.planning import MeshPlan
-from rewardfree.planning.mesh.planner import DEEP, imagined_returns
+from rewardfree.planning.mesh.planner import imagined_returns
 
-#: Fewer episodes are no evidence, more than the second number are not needed.
-LEAST, MOST = 3, 12
-#: Of a plan that looks deep, each imagined episode costs as much as one that is played.
-MOST_DEEP = 4
+#: Fewer episodes are no evidence, more than the second number would cost as much as they do when played.
+LEAST, MOST = 3, 5
 #: What is missing must be so much of the returns' own size, and beyond chance at this level.
 SHARE, LEVEL = 0.25, 0.95
 
@@ -23,7 +21,7 @@ def doubt_return(plan: MeshPlan, starts: States, returns: Floats, discount: floa
     """
     if len(returns) < LEAST:
         return
-    n = min(len(returns), MOST if plan.depth <= DEEP else MOST_DEEP)
+    n = min(len(returns), MOST)
     ((imagined, _),) = imagined_returns([plan], starts[:n], discount)
     played = returns[:n]
     missing = imagined - played

@@ -22,7 +22,7 @@ LARGE = 0.7
 #: So many of the states that a plan meets are looked at; this share of them may be far from what was seen.
 MOST_MET, FAR_SHARE = 500, 0.1
 #: Blocks of the transitions that are left out, and how long one may be.
-BLOCKS, BLOCK = 5, 50
+BLOCKS, BLOCK = 5, 20
 #: Differences of a reward below this share of its size are rounding.
 ROUNDING = 1e-12
 
