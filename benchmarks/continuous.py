@@ -90,6 +90,40 @@ def second_rewards() -> list[Row]:
     return rows
 
 
+class Unicycle(rf.World):
+    """A robot in a square room: it turns and rolls, and at a wall it only turns."""
+
+    state, action = rf.Box.of(x=(-1, 1), y=(-1, 1), phi="angle"), rf.Box.of(speed=(0, 1), turn=(-1, 1))
+    horizon = 80
+
+    def start(self, rng):
+        return np.array([*rng.uniform(-0.5, 0.5, 2), rng.uniform(-np.pi, np.pi)])
+
+    def sample(self, state, action, h, rng):
+        phi = state[:, 2] + 0.3 * action[:, 1]
+        way = 0.1 * action[:, :1] * np.stack([np.cos(phi), np.sin(phi)], axis=1)
+        return np.column_stack([np.clip(state[:, :2] + way, -1, 1), phi]), np.zeros(len(state), bool)
+
+
+def two_actions() -> list[Row]:
+    """A first and a second reward for two action variables, with and without noise in the plan."""
+    data = rf.explore(Unicycle(), transitions=1000, seed=1)
+    rows = []
+    for noise in (True, False):
+        took = []
+        for planner in (rf.DynamicsPlanner(noise=noise), rf.DynamicsPlanner(noise=noise, rounds=2)):
+            asked = ("exp(-((x-.9)**2+(y-.9)**2)/.05)", "exp(-(x**2+y**2)/.05)", "exp(-((x+.9)**2+y**2)/.05)")
+            took.append([seconds(lambda: rf.plan(data, reward, planner))[0] for reward in asked])  # noqa: B023
+        noisy = "random" if noise else "certain"
+        for which, i in (("first", 0), ("second", 1), ("third", 2)):
+            name = f"unicycle, next states taken for {noisy}: {which} reward"
+            ours, again = took[0][i], took[1][i]
+            rows.append(
+                Row(name, f"{ours:.2f} s", f"mesh laid again twice {again:.2f} s", f"{again / ours:.1f}")
+            )
+    return rows
+
+
 def _exponent(sizes, times) -> str:
     return f"exponent {np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}"
 
@@ -105,4 +139,4 @@ def _list(sizes) -> str:
 if __name__ == "__main__":
     sizes = (100, 200) if "--quick" in sys.argv else (250, 500, 1000, 2000, 4000)
     with rf.threads.one_blas_thread():
-        show([*growth(sizes), *second_rewards()])
+        show([*growth(sizes), *second_rewards(), *two_actions()])

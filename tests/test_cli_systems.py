@@ -249,6 +249,17 @@ def test_plan_writes_what_the_library_plans(cli, data, tmp_path):
     np.testing.assert_array_equal(rf.load_plan(out).act(state, 3), swing_up().act(state, 3))
 
 
+def test_a_quiet_plan_says_nothing_and_shows_no_progress(cli, monkeypatch, data, tmp_path):
+    asked, planned = [], rf.plan
+    monkeypatch.setattr(rf, "plan", lambda *a, **o: asked.append(o["progress"]) or planned(*a, **o))
+    for options, lines in (((), 1), (("--quiet",), 0)):
+        out = tmp_path / f"plan{lines}.npz"
+        code, said, complaints = cli("plan", data, "--reward", OWN, "--horizon", 3, "--out", out, *options)
+        assert (code, complaints, len(said)) == (0, [], lines)
+        assert rf.load_plan(out).reward_text == OWN
+    assert asked == [None, False]
+
+
 @pytest.mark.parametrize(
     ("planner", "expected"),
     [

@@ -1,15 +1,18 @@
 """The line that says how far a long call is: on a terminal, after a while, and gone at the end."""
 
 import io
+from functools import cache
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rewardfree as rf
 import rewardfree.progress as module
-from rewardfree.progress import SILENT_SECONDS, progress
+from rewardfree.planning import PlanRequest
+from rewardfree.progress import SILENT_SECONDS, parts, progress, told
 
 CLEAR = "\r\x1b[K"
 
@@ -150,3 +153,137 @@ def test_a_terminal_that_was_closed_takes_nothing_with_it(clock, monkeypatch):
     screen = Closed(terminal=True)
     monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
     assert run(screen, clock, [(1, 60.0)] * 5) == ([""] * 5, "")
+
+
+# --- calls that tell how far they are: planning ---
+
+
+class Cart(rf.World):
+    """x' = 0.9 x + 0.5 u."""
+
+    state, action, horizon = rf.Box.of(x=(-2.0, 2.0)), rf.Box.of(u=(-2.0, 2.0)), 6
+
+    def start(self, rng):
+        return rng.uniform(-1.0, 1.0, 1)
+
+    def sample(self, state, action, h, rng):
+        return 0.9 * state + 0.5 * action, np.zeros(len(state), bool)
+
+
+class Raft(Cart):
+    """Three of them, two pushed."""
+
+    state, action = rf.Box.of(x=(-2, 2), y=(-2, 2), z=(-2, 2)), rf.Box.of(u=(-2, 2), w=(-2, 2))
+
+    def start(self, rng):
+        return rng.uniform(-1.0, 1.0, 3)
+
+    def sample(self, state, action, h, rng):
+        return 0.9 * state + 0.3 * action[:, [0, 1, 0]], np.zeros(len(state), bool)
+
+
+class Doors(Cart):
+    """One of five rooms after another."""
+
+    state, action = rf.Discrete(5, "room"), rf.Discrete(2, "door")
+
+    def start(self, rng):
+        return 0
+
+    def sample(self, state, action, h, rng):
+        return (state + action) % 5, np.zeros(len(state), bool)
+
+
+#: Data, rewards and a planner, by what plans.
+PLANNED = {
+    "dynamics": (Cart, ["-abs(x)", "x"], None),
+    "dynamics, many actions": (Raft, ["-x**2-y**2", "z"], rf.DynamicsPlanner(sides=5)),
+    "dynamics, laid again": (Raft, ["-x**2-y**2", "z"], rf.DynamicsPlanner(sides=5, rounds=1)),
+    "mean": (Cart, ["-abs(x)", "x"], rf.Mean(clip="range")),
+    "counting": (Doors, ["room == 3", "door"], None),
+    "finite": (None, [np.eye(4)[:, :3], np.ones((4, 3))], rf.Mean()),
+    "finite, counted": (None, [np.eye(4)[:, :3], np.ones((4, 3))], rf.CountingPlanner()),
+}
+
+
+@cache
+def explored(world):
+    if world is None:
+        finite = rf.worlds.corridor_world(states=4, actions=3, horizon=6).world
+        model = rf.Model(rf.kernels.Delta(), ridge=1.0, pooled=True)
+        return rf.explore(finite, model, rf.Uniform(), episodes=8, progress=False)
+    return rf.explore(world(), strategy=rf.Uniform(), transitions=60, progress=False)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 4), max_size=4))
+def test_parts_of_parts_follow_one_another(counts):
+    """Every part tells 0 and 1: the end of one is the beginning of the next."""
+    shares = []
+    told = [shares.append]
+    for count in counts:
+        told = [part for one in told for part in parts(one, count)]
+    for part in told:
+        part(0.0), part(1.0)
+    size = len(told)
+    np.testing.assert_allclose(shares[::2], np.arange(size) / size, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(shares[1::2], np.arange(1, size + 1) / size, rtol=0, atol=1e-12)
+
+
+def test_what_is_told_is_shown_after_a_while_and_cleared(screen, clock):
+    with told() as tell:
+        clock.now += 1.0
+        tell(0.25)
+        assert screen.getvalue() == ""
+        clock.now += 2.0
+        tell(0.75)
+        assert screen.getvalue() == shown(75, 1)
+    assert screen.getvalue() == shown(75, 1) + CLEAR
+
+
+def test_what_fails_is_cleared_too(screen, clock):
+    with pytest.raises(RuntimeError, match="in vain"), told(True) as tell:
+        tell(0.5)
+        raise RuntimeError("in vain")
+    assert screen.getvalue() == shown(50, 0) + CLEAR
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_planners_tell_how_far_they_are(name):
+    world, rewards, planner = PLANNED[name]
+    shares = []
+    request = PlanRequest(explored(world), rewards, tell=shares.append)
+    (planner or rf.DefaultPlanner()).plan(request)
+    assert shares == sorted(shares) and 0.0 < shares[0] < 0.3 and shares[-1] == 1.0
+    assert sum(share <= 0.5 for share in shares) == len(shares) / 2  # two rewards, half of it each
+    assert len(shares) >= Cart.horizon
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_long_plan_is_told_on_a_terminal_only(screen, clock, name, monkeypatch):
+    """By a clock on which each look takes half a second; plans are what they are without the line."""
+    world, rewards, planner = PLANNED[name]
+
+    def look():
+        clock.now += 0.5
+        return clock.now
+
+    monkeypatch.setattr(clock, "perf_counter", look)
+    quiet = rf.plan_many(explored(world), rewards, planner, progress=False)
+    screen.terminal = False
+    rf.plan(explored(world), rewards[0], planner)
+    assert screen.getvalue() == ""
+    screen.terminal = True
+    plans = rf.plan_many(explored(world), rewards, planner)
+    assert "s left" in screen.getvalue() and "100%" in screen.getvalue()
+    assert screen.getvalue().endswith(CLEAR)
+    states = [0, 2] if world in (None, Doors) else explored(world).starts[:2]
+    for one, other in zip(quiet, plans, strict=True):
+        np.testing.assert_array_equal(one.act(states, 0), other.act(states, 0))
+
+
+def test_a_short_plan_is_not_told(screen, clock):
+    rf.plan(explored(Cart), "-abs(x)")
+    assert screen.getvalue() == ""
+    rf.plan(explored(Cart), "-abs(x)", progress=True)
+    assert screen.getvalue().startswith("\r") and screen.getvalue().endswith(CLEAR)

@@ -26,7 +26,8 @@ from reference_mesh import (
 from rewardfree import DynamicsPlanner
 from rewardfree.dynamics import Mesh
 from rewardfree.planning.mesh import values
-from rewardfree.planning.mesh.planner import _starts, imagined_returns
+from rewardfree.planning.mesh.imagined import imagined_returns
+from rewardfree.planning.mesh.planner import _starts
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 
 pytestmark = pytest.mark.usefixtures("one_thread")

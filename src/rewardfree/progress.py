@@ -2,10 +2,13 @@
 
 import sys
 import time
-from collections.abc import Generator, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
+#: Is told how much of a call is done, from 0 to 1.
+Told: TypeAlias = Callable[[float], None]
 
 #: The line is not shown before: a call may be over sooner than anyone can read it.
 SILENT_SECONDS = 2.0
@@ -30,6 +33,37 @@ def progress(
     finally:
         if written:
             _write("\r\x1b[K")
+
+
+@contextmanager
+def told(show: bool | None = None) -> Iterator[Told]:
+    """What a call tells how much of it is done; the line is that of `progress`, and gone at the end."""
+    done = 0.0
+
+    def shares() -> Iterator[tuple[float, None]]:
+        while True:
+            yield done, None
+
+    def tell(share: float) -> None:
+        nonlocal done
+        done = share
+        next(line, None)
+
+    line = progress(shares(), 1.0, show)
+    next(line)  # the clock starts now
+    try:
+        yield tell
+    finally:
+        line.close()
+
+
+def unheard(share: float) -> None:
+    """Told, and shown to nobody."""
+
+
+def parts(tell: Told, count: int) -> list[Told]:
+    """What each of so many equal parts of a call tells, of itself from 0 to 1."""
+    return [lambda share, i=i: tell((i + share) / count) for i in range(count)]  # type: ignore[misc]
 
 
 def _write(text: str) -> bool:

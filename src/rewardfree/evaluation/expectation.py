@@ -5,7 +5,7 @@ from scipy.special import stdtrit
 from rewardfree.arrays import Floats, States
 from rewardfree.doubts import MissedReturn, doubt
 from rewardfree.planning import MeshPlan
-from rewardfree.planning.mesh.planner import imagined_returns
+from rewardfree.planning.mesh.imagined import imagined_returns
 
 #: Fewer episodes are no evidence, more than the second number would cost as much as they do when played.
 LEAST, MOST = 3, 5

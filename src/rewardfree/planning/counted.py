@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from rewardfree.dynamics.labels import LabelLaw
 from rewardfree.estimates.backups import bellman_q, remaining_range
 from rewardfree.planning.finite import FinitePlan, states_that_end
 from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
 from rewardfree.ties import argmax_tied
@@ -64,7 +65,8 @@ class CountingPlanner(Planner):
         if device not in (None, "cpu"):
             raise ValueError(f"visits are counted on the CPU: leave device= out, got {device!r}")
         plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
-        return [plan(self, request, reward) for reward in request.rewards]
+        told = zip(request.rewards, parts(request.tell, len(request.rewards)), strict=True)
+        return [plan(self, replace(request, tell=tell), reward) for reward, tell in told]
 
 
 def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) -> FinitePlan:
@@ -91,7 +93,7 @@ def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) ->
     low, high = (np.broadcast_to(end, horizon) for end in tabled.ends)
     least, _ = remaining_range(low, high, request.discount or 1.0)
     discount = request.discount or 1.0
-    tables = _backward(law, expected, least, discount)
+    tables = _backward(law, expected, least, discount, request.tell)
     return FinitePlan(run.grid, horizon, planner, request.used_model, int(kept.sum()), discount, *tables)
 
 
@@ -116,7 +118,9 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
     paid = [function(h, state, action, law.next_state) for h in steps]
     low, high = (np.broadcast_to([end(r, initial=0.0) for r in paid], horizon) for end in (np.min, np.max))
     least, _ = remaining_range(low, high, discount, may_end=True)
-    actions, values = _backward(law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount)
+    actions, values = _backward(
+        law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount, request.tell
+    )
     return LabelPlan(
         spaces=spaces,
         observation=data.observation,
@@ -133,7 +137,7 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
 
 
 def _backward(
-    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float
+    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float, tell: Told
 ) -> tuple[Integers, Floats]:
     """The actions and values (h,s) for expected rewards (z,) by step, and the least that can come (h,)."""
     horizon, (s, a) = len(least), law.shape
@@ -144,4 +148,5 @@ def _backward(
         q = np.where(untried, least[h], q).reshape(s, a)
         actions[h], value = argmax_tied(q), q.max(axis=1)
         values[h] = value
+        tell(1.0 - h / horizon)
     return actions, values

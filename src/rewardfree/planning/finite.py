@@ -18,6 +18,7 @@ from rewardfree.estimates import FiniteEstimate, alg1_q
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
 from rewardfree.posterior import room_for
+from rewardfree.progress import Told, unheard
 from rewardfree.rewards import TabledReward, reward_table
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
@@ -108,7 +109,7 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
             ties = tie_breaks(planner, [run.seed for run in data], horizon, len(grid.states), first.seed)
             ends = np.stack([states_that_end(run) for run in data])
             known = ends if ends.any() else None
-            backed = backward(estimates, rewards, planner, horizon, ties, discount, known)
+            backed = backward(estimates, rewards, planner, horizon, ties, discount, known, first.tell)
             actions, values = map(to_numpy, backed)
             samples = [sum(map(len, run.designs(model.pooled)[:horizon])) for run in data]
             plans += [
@@ -194,6 +195,7 @@ def backward(
     ties: Any = None,
     discount: float = 1.0,
     ends: Any = None,
+    tell: Told = unheard,
 ) -> tuple[Any, Any]:
     """Alg 1 for b runs and c rewards: the actions and the values V_h, (b,c,h,s), on the device.
 
@@ -228,6 +230,7 @@ def backward(
         uniform = None if ties is None else estimate.exact(ties[:, None, h])
         values[h], actions[h] = best_of_clipped(xp.reshape(q, (b, c, s, a)), low, high, uniform)
         value = xp.permute_dims(values[h], (0, 2, 1))  # (b,s,c)
+        tell(1.0 - h / horizon)
     return xp.stack(actions, axis=2), xp.stack(values, axis=2)
 
 

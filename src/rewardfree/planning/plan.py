@@ -16,6 +16,7 @@ from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.planning.trust import doubt_fallback, doubt_reward
+from rewardfree.progress import told
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
 
@@ -32,6 +33,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan: ...
 
 
@@ -46,6 +48,7 @@ def plan(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    progress: bool | None = None,
 ) -> WorldPlan: ...
 
 
@@ -63,6 +66,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan | WorldPlan: ...
 
 
@@ -79,6 +83,7 @@ def plan(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> FinitePlan | WorldPlan:
     """A policy for a reward that the data never saw: an array, a function, or a formula.
 
@@ -87,11 +92,12 @@ def plan(
     of the data. `horizon` defaults to the data's; with `math.inf` and a `discount`
     `DynamicsPlanner` plans for no end.
     On real states `terminated` says where episodes end (a function or a formula; by default as the data saw
-    it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds.
+    it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds. `progress`: a
+    line on standard error; None: on a terminal, after two seconds.
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _plans(_planner(planner), request)[0]
+    policy: FinitePlan | WorldPlan = _plans(_planner(planner), request, progress)[0]
     return policy
 
 
@@ -107,6 +113,7 @@ def plan_many(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> list[FinitePlan]: ...
 
 
@@ -121,6 +128,7 @@ def plan_many(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    progress: bool | None = None,
 ) -> list[WorldPlan]: ...
 
 
@@ -137,11 +145,12 @@ def plan_many(
     seed: int = 0,
     device: str = "cpu",
     dtype: DType | None = None,
+    progress: bool | None = None,
 ) -> list[Any]:
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _plans(_planner(planner), request)
+    return _plans(_planner(planner), request, progress)
 
 
 def plan_runs(
@@ -174,9 +183,10 @@ def _planner(planner: Planner | None) -> Planner:
     return planner
 
 
-def _plans(planner: Planner, request: PlanRequest) -> list[Any]:
-    """What a planner made, which may be a user's own class."""
-    plans = planner.plan(request)
+def _plans(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
+    """What a planner made, which may be a user's own class; it may tell how far it is."""
+    with told(progress) as tell:
+        plans = planner.plan(replace(request, tell=tell))
     if not isinstance(plans, list) or len(plans) != len(request.rewards):
         raise ValueError(
             f"the plan method of {type(planner).__name__} must return a list with one plan for each of "

@@ -13,6 +13,7 @@ from rewardfree.data import Experience
 from rewardfree.dynamics import GivenTermination
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
 from rewardfree.planning.planner import PlanRequest, WorldPlan
+from rewardfree.progress import parts
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
@@ -69,10 +70,13 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
     with one_blas_thread():
         estimate = _estimate(data, request, horizon)
         transitions = sum(map(len, estimate.posteriors))
-        for reward in request.rewards:
+        told = parts(request.tell, len(request.rewards))
+        for reward, tell in zip(request.rewards, told, strict=True):
             function = RewardFunction(reward, data.spaces)
             recursion = recursion_for(estimate, function, planner, horizon, discount)
-            recursion.regression(0)  # from the last step to the first, now and not when it acts
+            for h in reversed(range(horizon)):  # now and not when it acts
+                recursion.regression(h)
+                tell(1.0 - h / horizon)
             plans.append(
                 SampledPlan(
                     spaces=data.spaces,

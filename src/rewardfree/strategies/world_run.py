@@ -15,7 +15,7 @@ from rewardfree.budget import Clock, Limits
 from rewardfree.data import COLUMNS, Experience, Row, Samples
 from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.model import Model
-from rewardfree.progress import progress as shown
+from rewardfree.progress import told
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.ties import argmax_tied
@@ -377,14 +377,9 @@ class WorldRun:
                 parts.append(self._clock.passed / seconds)
             return min(1.0, max(parts))
 
-        def fractions() -> Iterator[tuple[float, None]]:
-            while True:
-                yield fraction(), None
-
-        line = shown(fractions(), 1.0, show)
-        self._show_progress = lambda: next(line, None) and None
-        try:
-            yield
-        finally:
-            line.close()
-            self._show_progress = lambda: None
+        with told(show) as tell:
+            self._show_progress = lambda: tell(fraction())
+            try:
+                yield
+            finally:
+                self._show_progress = lambda: None

@@ -95,7 +95,9 @@ class Box:
         """Values (n,d) with angles in [-pi, pi)."""
         if not any(self.angles):
             return values
-        return np.where(self.angular, wrap(values), values)
+        turned = np.array(values, np.result_type(values, np.float16))
+        turned[..., self.angular] = wrap(turned[..., self.angular])
+        return turned
 
     def change(self, start: Any, end: Any) -> Any:
         """end - start (n,d), the shorter way round for angles."""

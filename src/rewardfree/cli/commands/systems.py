@@ -9,7 +9,8 @@ import typer
 
 import rewardfree as rf
 from rewardfree.arrays import counted
-from rewardfree.cli.session import keep
+from rewardfree.cli.console import console
+from rewardfree.cli.session import Quiet, keep
 from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_world
 from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.files import check_target, kind_of
@@ -133,6 +134,7 @@ def plan(
     ] = None,
     action: Action = None,
     out: Annotated[Path, typer.Option(help="Where the plan goes.")] = Path("plan.npz"),
+    quiet: Quiet = False,
     allow_imports: AllowImports = False,
 ) -> None:
     """Plan for a reward that the data never saw.
@@ -149,9 +151,17 @@ def plan(
             horizon = world.horizon
     chosen = named("planner", planner, beta=beta, clip="range")  # few rewards of real systems lie in [0,1]
     started = time.perf_counter()
-    made = rf.plan(source, reward, chosen, horizon=horizon, discount=discount, terminated=terminated)
+    made = rf.plan(
+        source,
+        reward,
+        chosen,
+        horizon=horizon,
+        discount=discount,
+        terminated=terminated,
+        progress=False if quiet else None,
+    )
     keep(made.save, out)
-    typer.echo(f"{made!r} in {time.perf_counter() - started:.1f} s: {out}")
+    console(quiet).say(f"{made!r} in {time.perf_counter() - started:.1f} s: {out}")
 
 
 def evaluate(

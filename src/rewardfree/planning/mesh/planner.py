@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -22,97 +21,25 @@ from rewardfree.dynamics import (
     met_box,
     trusted_box,
 )
-from rewardfree.estimates.backups import bellman_q
 from rewardfree.model import Model
+from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.planning.trust import doubt_fit, doubt_states
+from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
 
-#: Up to this many state variables next states are interpolated on the mesh, which is much faster.
-INTERPOLATED = 2
-#: An infinite horizon is followed until a reward would count less than this.
-NEGLIGIBLE = 1e-3
-
-
-def imagined_returns(plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0) -> list[tuple[Any, Any]]:
-    """For plans of one reward on one mesh: the returns (k,) inside the model from states (k,d), and all met.
-
-    Where next states are interpolated a step costs as much as its calls, so all plans take it together.
-    """
-    first = plans[0]
-    exact = len(first.on_mesh.mesh.sides) > INTERPOLATED or first.depth > 1 or first.on_mesh.noisy
-    groups = [[plan] for plan in plans] if exact else [list(plans)]
-    return [outcome for group in groups for outcome in _followed(group, starts, discount, exact)]
-
-
-def _followed(plans: list[MeshPlan], starts: Any, discount: float, exact: bool) -> list[tuple[Any, Any]]:
-    steps = plans[0].horizon
-    if steps is None:
-        steps = min(2000, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
-    rng = stream(0, "imagined")
-    state = np.tile(starts, (len(plans), 1))  # plan by plan
-    going = np.arange(len(state))
-    returns, met, owners = np.zeros(len(state)), [state.copy()], [going]
-    for h in range(steps):
-        if not len(going):
-            break
-        now = state[going]
-        if exact:
-            next_state, gained, ended = _exact_step(plans[0], now, h, rng)
-        else:
-            next_state, gained, ended = _interpolated_step(plans, going // len(starts), now, h)
-        returns[going] += discount**h * gained
-        state[going] = next_state
-        met.append(next_state)
-        owners.append(going)
-        going = going[~ended]
-    every, owner = np.concatenate(met), np.concatenate(owners) // len(starts)
-    return [(gained, every[owner == i]) for i, gained in enumerate(returns.reshape(len(plans), -1))]
-
-
-def _exact_step(plan: MeshPlan, now: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """Next states, rewards and ends, by the model itself."""
-    on_mesh = plan.on_mesh
-    action = plan.choose(now, h)
-    next_state = on_mesh.predictor.next_state(now, action)
-    if on_mesh.noisy:
-        draws = on_mesh.noise(now)
-        drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
-        next_state = on_mesh.moved(next_state, drawn)
-    return next_state, plan.reward(h, now, action, next_state), on_mesh.is_end(next_state)
-
-
-def _interpolated_step(plans: list[MeshPlan], owner: Any, now: Any, h: int) -> tuple[Any, Any, Any]:
-    """The same between the nodes, for states (n,d) of which each follows the plan of its owner (n,)."""
-    on_mesh, space = plans[0].on_mesh, plans[0].on_mesh.spaces.state
-    n, a, d = len(now), len(on_mesh.actions), now.shape[1]
-    change = on_mesh.mesh.at(on_mesh.change, now).swapaxes(0, 1)  # (a,n,d)
-    every = space.wrapped((now + change).reshape(a * n, d))
-    states, actions = on_mesh.spaces.every_pair(now, on_mesh.actions)
-    gained = plans[0].reward(h, states, actions, every).reshape(a, n)
-    ended = on_mesh.is_end(every).reshape(a, n)
-    q, corners = np.empty_like(gained), on_mesh.mesh.corners(every)
-    for i, plan in enumerate(plans):
-        mine = slice(*np.searchsorted(owner, (i, i + 1)))
-        nodes, weights = (part.reshape(a, n, -1)[:, mine].reshape(-1, part.shape[1]) for part in corners)
-        later = plan.later(nodes, weights, h).reshape(a, -1)
-        q[:, mine] = bellman_q(gained[:, mine], np.where(ended[:, mine], 0.0, later), plan.discount)
-    best = q.argmax(axis=0), np.arange(n)
-    return every.reshape(a, n, d)[best], gained[best], ended[best]
-
-
 #: The most nodes for each variable, by the number of variables.
 SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 #: All actions at all nodes: of the first mesh, and of one that is laid over what its plan meets.
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
-REFINED_ABOVE = 2
+REFINED_ABOVE, AGAIN = 2, 2
 #: States met inside the model are widened by this share before a mesh is laid over them.
 MARGIN = 0.1
 
@@ -152,8 +79,16 @@ class Preparation:
         self.noisy = self.noisy and predictor is None
         if predictor is None:
             doubt_fit(data, self.dynamics, (model or data.model).automatic)
+        self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
-        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
+        fine = self.dynamics.space.size > REFINED_ABOVE and not self.rounds
+        box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
+        self.on_mesh = self._laid(*box, ROWS if fine else FIRST_ROWS)
+
+    @property
+    def many_actions(self) -> bool:
+        """Whether actions have several variables: then there are few candidates for each, and many in all."""
+        return self.spaces.action.size > 1
 
     @classmethod
     def of(
@@ -221,19 +156,24 @@ class Search:
         self.preparation, self.reward, self.horizon = preparation, reward, horizon
         self.counted, self.starts = counted, starts
 
-    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...]) -> TriedPlan:
+    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...], tell: Told) -> TriedPlan:
         """The best of some discounts on one mesh."""
         rewards, changing = self._rewards_on(on_mesh), self.reward.uses_step
+        backward, forward = parts(tell, 2)
         values = [
-            value_iteration(on_mesh, rewards, self.horizon, discount, changing) for discount in discounts
+            value_iteration(on_mesh, rewards, self.horizon, discount, changing, part)
+            for discount, part in zip(discounts, parts(backward, len(discounts)), strict=True)
         ]
-        return functools.reduce(better, self.tried(on_mesh, values, depth))
+        return functools.reduce(better, self.tried(on_mesh, values, depth, forward))
 
-    def tried(self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int) -> list[TriedPlan]:
+    def tried(
+        self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Told
+    ) -> list[TriedPlan]:
         """Plans with what they gain inside the model, and the states they meet."""
         plans = [self._plan(on_mesh, one, depth) for one in values]
-        starts = self.starts if depth <= DEEP else self.starts[:FEW_STARTS]
-        outcomes = imagined_returns(plans, starts, self.counted)
+        deep = depth > (1 if self.preparation.many_actions else DEEP)
+        starts = self.starts[:FEW_STARTS] if deep else self.starts
+        outcomes = imagined_returns(plans, starts, self.counted, tell)
         return [TriedPlan(plan, *outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
 
     def is_perfect(self, best: TriedPlan) -> bool:
@@ -296,20 +236,22 @@ class DynamicsPlanner(Planner):
     `actions` is how many candidates a Box of actions gets, `discounts` and `depths` (of lookahead) what is
     tried: the ones with the best return inside the model are used. `noise`: next states are random, None to
     let the data say. `sides` nodes for each variable. On more than two variables the mesh is laid again over
-    what the first plan meets, `rounds` times.
+    what the first plan meets, `rounds` times; None: twice, or never where actions have several variables,
+    for which one finer mesh serves all rewards.
     """
 
     actions: int = 11
     discounts: tuple[float, ...] | None = None
     depths: tuple[int, ...] | None = None
     sides: int | None = None
-    rounds: int = 2
+    rounds: int | None = None
     noise: bool | None = None
     plans_finite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
-        object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
         for name in ("discounts", "depths"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or not given):
@@ -339,6 +281,14 @@ class DynamicsPlanner(Planner):
         assert horizon is not None
         return tuple(sorted({1.0 - IMPATIENCE / max(horizon, 20), 0.99}, reverse=True))
 
+    def rounds_for(self, variables: int, action_variables: int) -> int:
+        """How often the mesh is laid again, for so many variables of states and of actions."""
+        if variables <= REFINED_ABOVE:
+            return 0
+        if self.rounds is not None:
+            return self.rounds
+        return AGAIN if action_variables == 1 else 0
+
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
         if self.depths is not None:
@@ -367,27 +317,32 @@ def plan_on_mesh(
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = 1.0 if request.discount is None else request.discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
-        return [_best(planner, search, request.discount) for search in searches]
+        told = zip(searches, parts(request.tell, len(searches)), strict=True)
+        return [_best(planner, search, request.discount, tell) for search, tell in told]
 
 
-def _best(planner: DynamicsPlanner, search: Search, discount: float | None) -> MeshPlan:
+def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell: Told) -> MeshPlan:
     """The plan with the best return inside the model, of some discounts, meshes and depths."""
     preparation = search.preparation
     variables = preparation.dynamics.space.size
     depths = planner.depths_for(len(preparation.actions), variables)
-    middle = depths[min(1, len(depths) - 1)]
-    best = search.best(preparation.on_mesh, middle, planner.discounts_for(search.horizon, discount))
-    if variables > REFINED_ABOVE:
-        for _ in range(planner.rounds):
-            if search.is_perfect(best):
-                break
-            finer = preparation.over(best.met, search.starts)
-            best = better(best, search.best(finer, middle, (best.plan.discount,)))
-        if depths[-1] > middle and not search.is_perfect(best):
-            (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1])
-            best = better(deeper, best)
+    # Many actions: looking ahead costs most, so what can be chosen without it is.
+    usual = depths[0] if preparation.many_actions else depths[min(1, len(depths) - 1)]
+    looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
+    stages = parts(tell, 1 + preparation.rounds + looks_ahead)
+    discounts = planner.discounts_for(search.horizon, discount)
+    best = search.best(preparation.on_mesh, usual, discounts, stages[0])
+    for part in stages[1 : 1 + preparation.rounds]:
+        if search.is_perfect(best):
+            break
+        finer = preparation.over(best.met, search.starts)
+        best = better(best, search.best(finer, usual, (best.plan.discount,), part))
+    if looks_ahead and not search.is_perfect(best):
+        (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
+        best = better(deeper, best)
     if preparation.predictor is preparation.dynamics:
         doubt_states(preparation.dynamics, best.met)
+    tell(1.0)
     return replace(best.plan, expected=float(best.returns.mean()))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rewardfree.dynamics import Mesh, MeshDynamics
 from rewardfree.estimates.backups import bellman_q
+from rewardfree.progress import Told, unheard
 
 #: Values whose changes differ by less than this fraction of their range from node to node have settled.
 SETTLED = 1e-5
@@ -57,7 +58,12 @@ def _mixed(table: Any, nodes: Any, weights: Any) -> Any:
 
 
 def value_iteration(
-    on_mesh: MeshDynamics, reward: Callable[[int], Any], horizon: int | None, discount: float, changing: bool
+    on_mesh: MeshDynamics,
+    reward: Callable[[int], Any],
+    horizon: int | None,
+    discount: float,
+    changing: bool,
+    tell: Told = unheard,
 ) -> MeshValues:
     """V_h = max_a [r_h + discount E V_{h+1}] at the nodes, from the last step to the first.
 
@@ -73,6 +79,8 @@ def value_iteration(
     for k in range(1, (MOST_SWEEPS if horizon is None else horizon) + 1):
         if changing and horizon is not None:
             r = reward(horizon - k)
+        if horizon is not None:
+            tell(k / horizon)
         new = bellman_q(r, matrix @ value, discount).reshape(shape).max(axis=0)
         if k % LOOK == 0 and not changing:
             change = new - value
