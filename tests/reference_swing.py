@@ -28,6 +28,11 @@ def swings(n=40, seed=0, noise=0.0):
     return samples(state, action, next_state)
 
 
+def unstopped(known):
+    """Those of some transitions that no bound of omega has cut."""
+    return known[np.flatnonzero(np.abs(known.next_state[:, 1]) < 2.0)]
+
+
 def samples(state, action, next_state):
     """Transitions of which none ended an episode."""
     return Samples(state, action, next_state, np.zeros(len(state), bool))

@@ -219,7 +219,7 @@ def test_units_whose_records_are_tables_run_there_as_well(two, own, tmp_path):
         assert Runner(cluster=NOBODY).run(units, store) == 0
 
 
-@pytest.mark.parametrize("what", ["figure1", "beyond", "control"])
+@pytest.mark.parametrize("what", ["figure1", "beyond", "control", "doubling"])
 def test_reproductions_go_there(what, tmp_path, monkeypatch):
     def asked(waiting, address, allow_imports):
         raise ConnectionError(f"{len(waiting)} units for {address}")

@@ -167,7 +167,7 @@ def test_an_interruption_says_what_is_stored_and_the_command_goes_on(tmp_path, m
     assert (code, out) == (2, "") and f"has no page: `rewardfree figures {results.parent}` writes" in errors
 
 
-@pytest.mark.parametrize("what", ["control", "beyond", "baselines"])
+@pytest.mark.parametrize("what", ["control", "beyond", "baselines", "doubling"])
 @pytest.mark.parametrize(
     ("options", "said"),
     [

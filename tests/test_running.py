@@ -236,7 +236,7 @@ def test_strategies_that_count_stay_on_the_cpu(device, in_process, tmp_path):
     check_same_rows(*found)
 
 
-@pytest.mark.parametrize("what", ["beyond", "baselines", "control"])
+@pytest.mark.parametrize("what", ["beyond", "baselines", "control", "doubling"])
 def test_what_goes_further_than_the_paper_runs_on_the_cpu(what, tmp_path, capsys):
     said = f"--device are for the paper's figures, not for {what}"
     check_refused(capsys, tmp_path, said, "reproduce", what, "--quick", "--device", "cuda")

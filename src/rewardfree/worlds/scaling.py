@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rewardfree.arrays import as_array, check_finite, check_kind
+from rewardfree.kernels.fitting import on_bounds
 from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Space, Spaces
 from rewardfree.worlds.state_change import StateChange
@@ -115,6 +116,12 @@ class ScaledModel:
             first = model.at_most(FIRST_POINTS).fitted(points[free], change.targets[free], groups, known)
             change = change.behind_walls(first, points)
         return cls(model.fitted(points, change.targets, groups, episode), scaling)
+
+    @property
+    def on_bounds(self) -> tuple[str, ...]:
+        """The parameters of a fit that sit on a bound which matters; one that a user fixed has none."""
+        assert self.model.ridge is not None
+        return on_bounds(self.model.fixed, self.model.ridge)
 
     def check(self, spaces: Spaces) -> None:
         """Refuse what cannot be a fit on these spaces, in what comes from a file."""

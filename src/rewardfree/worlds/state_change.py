@@ -79,10 +79,14 @@ class StateChange:
         return replace(self, targets=targets)
 
 
-def _on_bounds(space: Box, state: Any) -> Any:
-    """1 where states (n,d) are on an upper bound, -1 on a lower one, else 0; an angle has none."""
+def _on_bounds(space: Box, next_state: Any) -> Any:
+    """1 where next states (n,d) are on an upper bound, -1 on a lower one, else 0; an angle has none.
+
+    Bounds may be a user's guess: one that a state went beyond is no wall.
+    """
     low, high = np.array(space.low), np.array(space.high)
-    close = np.where(np.isfinite(high - low), ON_BOUND * (high - low), 0.0)
-    upper = np.isfinite(high) & (state >= high - close)
-    lower = np.isfinite(low) & (state <= low + close)
-    return np.where(space.angular, 0, upper.astype(np.int64) - lower.astype(np.int64))
+    walled = np.isfinite(high - low) & ~space.angular
+    close = np.where(walled, ON_BOUND * (high - low), 0.0)
+    upper = (next_state >= high - close) & (next_state.max(axis=0) <= high + close)
+    lower = (next_state <= low + close) & (next_state.min(axis=0) >= low - close)
+    return np.where(walled, upper.astype(np.int64) - lower.astype(np.int64), 0)

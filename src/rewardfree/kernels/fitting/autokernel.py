@@ -18,12 +18,15 @@ from rewardfree.threads import one_blas_thread
 FAMILIES = (math.inf, 2.5, 1.5)
 #: The family is chosen on this multiple of the points that the likelihood is computed on.
 JUDGE_FACTOR = 2
-#: A fit that leaves more than this share of the variance at points left out is tried from other starts, too:
-#: where one variable is known exactly, the likelihood has minima that fit nothing else.
+#: A fit that leaves more than this share of the variance of what was left out, or that sits on a bound, is
+#: doubted: others are fitted as well, from other starts, to the hard targets alone, and to the first half of
+#: the data, as it was fitted before they doubled.
 DOUBTFUL = 0.1
+#: Hard are targets of which it leaves at least this share of what it leaves of the hardest.
+HARD = 0.5
 #: With fewer episodes this many parts in the order of the steps are left out in turn, instead of episodes.
 PARTS = 5
-#: Another start must leave less than this share of what the usual one leaves: of two that leave nearly the
+#: Another fit must leave less than this share of what the usual one leaves: of two that leave nearly the
 #: same, which is all that noise allows, the usual one stays.
 CLEARLY = 0.95
 
@@ -34,9 +37,9 @@ class AutoKernel:
     """k = family(ARD lengthscales) + w^2 (1 + x.x'), and the ridge, by marginal likelihood.
 
     For each family (a smoothness nu, infinity for the squared exponential) it minimises
-    sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points. It takes the family with the
-    least leave-one-out error on twice as many points: likelihood trusts smooth kernels too much where the
-    dynamics have a wall. On finite worlds there is no linear part.
+    sum_c n/2 log(y_c' K^-1 y_c / n) + c/2 log det K on at most `most` points. It takes the family that
+    predicts best what is left out of twice as many points: likelihood trusts smooth kernels too much where
+    the dynamics have a wall. On finite worlds there is no linear part.
     """
 
     families: tuple[float, ...] = FAMILIES
@@ -78,7 +81,7 @@ class AutoKernel:
         parts = () if episode is None else whole_parts(episode[judges])
         judged = points[judges], targets[judges][:, varying], parts
 
-        def likelihood(rows: Integers, columns: Integers) -> Likelihood:
+        def likelihood(rows: Integers, columns: Integers = varying) -> Likelihood:
             return Likelihood(points[rows], targets[rows][:, columns], groups, ridge, linear)
 
         def fits(problem: Likelihood, starts: Iterable[tuple[float, Floats]]) -> list[Fit]:
@@ -87,29 +90,27 @@ class AutoKernel:
 
         middle_first = sorted(self.families, key=lambda nu: nu != 2.5)
         with one_blas_thread():
-            problem = likelihood(rows, varying)
+            problem = likelihood(rows)
             usual, *others = problem.starts
             # All families but the first start at its parameters.
             theta = problem.minimised(middle_first[0], usual)
             tried = [problem.fit(middle_first[0], theta, *judged)]
-            tried += fits(problem, ((nu, theta) for nu in middle_first[1:]))
-            best = min(tried, key=_left_out)
+            best = min(tried + fits(problem, ((nu, theta) for nu in middle_first[1:])), key=_left_out)
             # Functions of next states, the targets without a linear part, are noisy: there this is no sign.
-            if linear and (best.left_out.mean() > DOUBTFUL or best.on_bounds):
-                fewer = evenly(len(points), max(2, self.most // 2))
-                hard = varying[best.left_out >= 0.5 * best.left_out.max()]
-                more = fits(likelihood(fewer, varying), itertools.product(middle_first, others))
-                more += fits(likelihood(fewer, hard), ((nu, usual) for nu in middle_first))
-                more += fits(
-                    likelihood(fewer[: len(fewer) // 2], varying), ((nu, usual) for nu in middle_first)
-                )
-                other = min(more, key=_left_out)
-                best = other if _left_out(other) < CLEARLY * _left_out(best) else best
-        return best
+            if not linear or not (best.left_out > DOUBTFUL or best.on_bounds):
+                return best
+            fewer = evenly(len(points), max(2, self.most // 2))
+            hard = varying[np.array(best.shares) >= HARD * max(best.shares)]
+            again = [(nu, usual) for nu in middle_first]
+            more = fits(likelihood(fewer), itertools.product(middle_first, others))
+            more += fits(likelihood(fewer, hard), again)
+            more += fits(likelihood(fewer[: max(2, len(fewer) // 2)]), again)  # of the first half of the data
+            other = min(more, key=_left_out)
+        return other if other.left_out < CLEARLY * best.left_out else best
 
 
 def _left_out(fit: Fit) -> float:
-    return float(fit.left_out.mean())
+    return fit.left_out
 
 
 def whole_parts(episode: Integers) -> list[Integers]:

@@ -37,7 +37,8 @@ class Fit:
     kernel: Kernel
     ridge: float
     loss: float  # negative log likelihood per target
-    left_out: Floats  # (c,) mean square of the errors at points, or parts, left out, over that of the target
+    left_out: float  # mean square of the errors at points, or parts, left out, over that of the targets
+    shares: tuple[float, ...]  # the same of each target
 
     @property
     def on_bounds(self) -> tuple[str, ...]:
@@ -140,9 +141,9 @@ class Likelihood:
         matrix = kernel.between(points, points)
         matrix[np.diag_indices(len(points))] += ridge
         errors = leave_parts_out(matrix, targets, parts) if parts else leave_one_out(matrix, targets)
-        return Fit(
-            kernel, ridge, self.loss(theta, nu)[0], (errors**2).mean(axis=0) / (targets**2).mean(axis=0)
-        )
+        missed, known = errors**2, targets**2
+        shares = tuple(map(float, missed.mean(axis=0) / known.mean(axis=0)))
+        return Fit(kernel, ridge, self.loss(theta, nu)[0], float(missed.mean() / known.mean()), shares)
 
     def kernel(self, nu: float, theta: Floats) -> Kernel:
         """The kernel of theta."""

@@ -167,10 +167,10 @@ class Doubling(SeededStudy[list[dict[str, Any]]]):
     @property
     def shown(self) -> tuple[str, ...]:
         """The worlds that are run."""
-        return DEVELOPED_ON[1:] if self.quick and self.worlds is None else self.worlds or tuple(WORLDS)
+        return self.worlds or (DEVELOPED_ON[:1] if self.quick else tuple(WORLDS))
 
     def units(self) -> list[DoublingUnit]:
-        size: tuple[tuple[int, ...], int] = ((60, 120), 3) if self.quick else (SIZES, 20)
+        size: tuple[tuple[int, ...], int] = ((60, 120), 2) if self.quick else (SIZES, 20)
         return [DoublingUnit(world, seed, *size) for seed in self.seeds for world in self.shown]
 
     def read(self, store: Store) -> list[dict[str, Any]]:
