@@ -280,10 +280,14 @@ def test_chance_is_no_contradiction_and_a_cliff_that_is_underrated_is_one():
     shaken = rf.plan(fresh(Cliff, 300), "-(x + 0.7)**2", horizon=20, terminated="x > 1")
     assert shaken.on_mesh.noisy
     assert (
-        said(lambda: [rf.rollouts(Cliff(), shaken, "-(x + 0.7)**2", 3, seed) for seed in range(8)])[0] == []
+        said(lambda: [rf.rollouts(Cliff(), replace(shaken), "-(x + 0.7)**2", 3, seed) for seed in range(8)])[
+            0
+        ]
+        == []
     )
     risky = rf.plan(fresh(Cliff, 300), "x", horizon=20, terminated="x > 1")
-    assert said(lambda: rf.rollouts(Cliff(), risky, "x", 12))[0] == [MissedReturn]
+    heard = said(lambda: [rf.rollouts(Cliff(), replace(risky), "x", 5, seed) for seed in range(8)])[0]
+    assert len(heard) >= 3 and set(heard) == {MissedReturn}
 
 
 # --- how they are said ---

@@ -7,7 +7,7 @@ import numpy as np
 
 from rewardfree.data import Experience
 from rewardfree.dynamics import Dynamics, ObservedTermination, reached
-from rewardfree.kernels.fitting import on_bounds, whole_parts
+from rewardfree.kernels.fitting import whole_parts
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
 
@@ -100,8 +100,6 @@ def diagnose(data: Experience) -> Diagnosis:
     lowest, highest = np.minimum(low, met.min(axis=0)), np.maximum(high, met.max(axis=0))
     within_reach, visited = (_cells(each, lowest, highest) for each in (met, states))
     declared = np.array(space.high) - np.array(space.low)
-    model = dynamics.model
-    assert model.ridge is not None  # a fitted or a fixed model has one
     return Diagnosis(
         names=space.names,
         error=error,
@@ -114,7 +112,7 @@ def diagnose(data: Experience) -> Diagnosis:
             highest > lowest, (high - low) / np.where(highest > lowest, highest - lowest, 1.0), 1.0
         ),
         visited=len(within_reach & visited) / len(within_reach),
-        bounds=on_bounds(model.fixed, model.ridge) if data.model.automatic else (),
+        bounds=dynamics.scaled.on_bounds if data.model.automatic else (),
         noise=dynamics.noise,
         ends=int(data.terminated.sum()),
         transitions=len(rows),

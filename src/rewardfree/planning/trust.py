@@ -11,7 +11,6 @@ from rewardfree.data import Experience, Transitions
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
 from rewardfree.dynamics import Dynamics, GivenTermination
 from rewardfree.kernels import Sum
-from rewardfree.kernels.fitting import on_bounds
 from rewardfree.kernels.fitting.autokernel import evenly
 from rewardfree.planning.planner import PlanRequest
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
@@ -47,11 +46,10 @@ def doubt_reward(request: PlanRequest, reward: Any) -> None:
 
 def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
     """Warn of a kernel that predicts little of what it was not fitted to, once for these data."""
-    error, model = left_out_error(dynamics), dynamics.model
+    error = left_out_error(dynamics)
     if error <= LARGE:
         return
-    assert model.ridge is not None  # a fixed kernel has one
-    bounds = on_bounds(model.fixed, model.ridge) if automatic else ()
+    bounds = dynamics.scaled.on_bounds if automatic else ()
     missed = (
         f"parts of the data that are left out have {error:.0%} of a constant change's error: explore more"
     )
