@@ -149,7 +149,7 @@ def test_a_reward_that_is_constant_on_all_that_was_seen(reward, planner):
     kinds, text = said(lambda: rf.plan(data, reward, planner))
     assert kinds == [ConstantReward]
     value = 3 if reward == "3" else 0
-    assert f"the reward is {value} on all 60 steps that were seen, and no episode ended" in text
+    assert f"the reward is {value} on all 60 steps that were seen, and no episode ended: where it" in text
     assert "explore more" in text
 
 

@@ -19,7 +19,7 @@ class LargeError(Doubt):
 
 
 class ConstantReward(Doubt):
-    """The reward is the same for everything that was seen: nothing tells one plan from another."""
+    """The reward is the same for everything that was seen: where it differs is a guess."""
 
 
 class UnknownStates(Doubt):

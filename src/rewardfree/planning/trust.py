@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from rewardfree.data import Experience, Transitions
+from rewardfree.data import Experience
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
 from rewardfree.dynamics import Dynamics, GivenTermination
 from rewardfree.kernels import Sum
@@ -28,20 +29,17 @@ ROUNDING = 1e-12
 
 def doubt_reward(request: PlanRequest, reward: Any) -> None:
     """Warn of a reward that is the same in all that was seen, where no episode ended either."""
-    data = request.data
-    if not len(data) or _ended(request):
+    if not len(request.data) or _ended(request):
         return
-    values = _seen_world(data, reward) if isinstance(data, Experience) else _seen_finite(request, reward)
-    first: float | None = None
-    for rewards in values:
-        first = float(rewards[0]) if first is None else first
-        if np.abs(rewards - first).max() > ROUNDING * abs(first):
-            return
-    doubt(
-        ConstantReward,
-        f"the reward is {first:.4g} on all {len(data)} steps that were seen, and no episode ended: nothing "
-        "seen tells one plan from another; explore more, until the reward differs somewhere",
-    )
+    value = None
+    with suppress(ValueError):  # a planner of one's own may take rewards of another kind
+        value = _only_value(request, reward)
+    if value is not None:
+        doubt(
+            ConstantReward,
+            f"the reward is {value:.4g} on all {len(request.data)} steps that were seen, and no episode "
+            "ended: where it differs is a guess; explore more, until it does on what was seen",
+        )
 
 
 def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
@@ -137,16 +135,31 @@ def _ended(request: PlanRequest) -> bool:
     return bool(is_end(data.next_state).any())
 
 
-def _seen_world(data: Experience, reward: Any) -> Iterator[Any]:
+def _only_value(request: PlanRequest, reward: Any) -> float | None:
+    """The reward of all that was seen, at every step of a plan; None if it differs."""
+    data = request.data
+    horizon = data.horizon if request.horizon is None or request.endless else int(request.horizon)
+    seen = (
+        _seen_world(data, reward, horizon)
+        if isinstance(data, Experience)
+        else _seen_finite(data, reward, horizon)
+    )
+    first: float | None = None
+    for rewards in seen:
+        first = float(rewards[0]) if first is None else first
+        if np.abs(rewards - first).max() > ROUNDING * abs(first):
+            return None
+    return first
+
+
+def _seen_world(data: Experience, reward: Any, horizon: int) -> Iterator[Any]:
     """The rewards (n,) of what was seen, at every step if they change with it."""
     function = RewardFunction(reward, data.spaces)
-    for h in range(data.horizon if function.uses_step else 1):
+    for h in range(horizon if function.uses_step else 1):
         yield function(h, data.state, data.action, data.next_state)
 
 
-def _seen_finite(request: PlanRequest, reward: Any) -> Iterator[Any]:
-    data = request.data
-    assert isinstance(data, Transitions)
-    table = TabledReward(reward, data.grid, request.steps)
+def _seen_finite(data: Any, reward: Any, horizon: int) -> Iterator[Any]:
+    table = TabledReward(reward, data.grid, horizon)
     for h in range(table.steps):
         yield table.at(h)[(data.state, data.action, data.next_state)[: 2 + table.uses_next]]
