@@ -91,6 +91,56 @@ def test_a_mesh_of_three_and_four_variables_is_laid_again_where_it_matters(monke
     assert all((spacing < first.on_mesh.mesh.spacing).all() for spacing in laid)
 
 
+class Raft(rf.World):
+    """Three positions, moved by one or by two pushes."""
+
+    state, horizon = rf.Box.of(x=(-2, 2), y=(-2, 2), z=(-2, 2)), 6
+
+    def __init__(self, pushes):
+        self.action = rf.Box.of(**{f"u{i}": (-2, 2) for i in range(pushes)})
+
+    def start(self, rng):
+        return rng.uniform(-1.0, 1.0, 3)
+
+    def sample(self, state, action, h, rng):
+        return 0.9 * state + 0.3 * action[:, [0, -1, 0]], np.zeros(len(state), bool)
+
+
+@pytest.mark.parametrize("pushes", [1, 2])
+def test_one_mesh_serves_all_rewards_where_actions_have_several_variables(monkeypatch, pushes):
+    """One push of 11 candidates has a coarse first mesh; two of 3 x 3 a finer one that is not laid again."""
+    monkeypatch.setattr(mesh_planner, "FIRST_ROWS", 11 * 5.5**3)
+    monkeypatch.setattr(mesh_planner, "ROWS", 11 * 7.5**3)
+    laid, over, tried = [], Preparation.over, []
+    monkeypatch.setattr(Preparation, "over", lambda *args: laid.append(1) or over(*args))
+    returns = mesh_planner.imagined_returns
+
+    def looked_at(plans, starts, *more):
+        tried.append((plans[0].depth, len(starts), len(plans)))
+        return returns(plans, starts, *more)
+
+    monkeypatch.setattr(mesh_planner, "imagined_returns", looked_at)
+    data = rf.explore(Raft(pushes), AUTO, rf.Uniform(), transitions=60, progress=False)
+    asked = {"discounts": (0.99, 0.9)}
+    certain = DynamicsPlanner(noise=False, **asked)
+    plans = [rf.plan(data, reward, certain) for reward in ("-x**2 - y**2", "-abs(z - 1)")]
+    if pushes == 1:  # 11 + 121 next states of a lookahead of 2
+        assert len(laid) == 4 and tried == 2 * [(2, 12, 2), (2, 12, 1), (2, 12, 1)]
+        assert (
+            len(rf.plan(data, "z", DynamicsPlanner(noise=False, rounds=0, **asked)).on_mesh.mesh.nodes)
+            == 7**3
+        )
+        return
+    assert not laid and tried == 2 * [(1, 12, 2), (2, 4, 1)]
+    assert plans[0].on_mesh is plans[1].on_mesh and plans[0].on_mesh.mesh.sides == (7, 7, 7)
+    tried.clear()
+    again = rf.plan(data, "-x**2 - y**2", DynamicsPlanner(noise=False, rounds=2, **asked))
+    assert len(laid) == 2 and again.on_mesh.mesh.sides in ((5, 5, 5), (7, 7, 7))
+    tried.clear()
+    noisy = rf.plan(data, "-x**2 - y**2", DynamicsPlanner(noise=True, **asked))
+    assert noisy.depth == 1 and tried == [(1, 12, 2)]  # no lookahead through random next states
+
+
 def test_a_plan_that_may_still_end_sooner_is_not_perfect(monkeypatch):
     """A reward of -1: whatever is done gains at least -horizon, and an early end gains more."""
     cart = rf.from_gymnasium("CartPole-v1", horizon=30)
