@@ -328,3 +328,13 @@ def test_commands_say_a_doubt_in_one_line(cli, tmp_path):
     options = ("--reward=-a**2", "--horizon", 3, "--out", tmp_path / "plan.npz")
     _, _, (line,) = cli("plan", tmp_path / "many.npz", *options)
     assert "at most 4" in line and "--planner dynamics" in line and "rf." not in line
+
+
+def test_evaluate_says_that_a_plan_does_not_keep_its_word(cli, tmp_path):
+    explored("MountainCar-v0", 60, rf.Uniform()).save(tmp_path / "data.npz")
+    reward = ("--reward", "where(position < -1, 1, 0)", "--horizon", 200)
+    code, _, plan_said = cli("plan", tmp_path / "data.npz", *reward, "--out", tmp_path / "plan.npz")
+    assert code == 0 and all(line.startswith("rewardfree: warning: ") for line in plan_said)
+    code, said, (line,) = cli("evaluate", tmp_path / "plan.npz", "--episodes", 3)
+    assert code == 0 and said[0].startswith("mean return 0 over 3 episodes")
+    assert line.startswith("rewardfree: warning: 3 episodes returned 0 where the plan's model says 1")
