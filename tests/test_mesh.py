@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rewardfree as rf
 from reference_swing import MODEL, SPACES, nowhere, samples, swing, swings
-from rewardfree.dynamics import Dynamics, Mesh, MeshDynamics, extent, trusted_box
+from rewardfree.dynamics import Dynamics, Mesh, MeshDynamics, carried, carry_over, extent, trusted_box
 from rewardfree.dynamics import mesh as mesh_module
 from rewardfree.worlds import Spaces
 
@@ -137,6 +137,64 @@ def test_draws_that_share_nodes_or_are_scattered_add_up_to_the_same(d, k, spread
     assert matrix.nnz <= 50 * k * 2**d
     if spread == 0.0:
         assert matrix.nnz == 50 * 2**d
+
+
+# --- a mesh inside another one ---
+
+
+def swinging(low, high, sides):
+    """The swing itself on a mesh: a change that is smooth, and goes round with the angle."""
+    mesh = Mesh(np.array(low), np.array(high), sides, SPACES.state.angular)
+
+    class Swing:
+        asked = 0
+
+        def next_state(self, state, action):
+            self.asked += len(state)
+            return SPACES.state.wrapped(swing(state, action))
+
+        def inside(self, state):
+            return SPACES.state.wrapped(state)
+
+    actions = np.linspace(-0.3, 0.3, 3)[:, None]  # which nothing stops at a speed of 2
+    return MeshDynamics(SPACES, Swing(), mesh, actions, nowhere, False)
+
+
+FIRST = ((-math.pi, -3.0), (math.pi, 3.0), (25, 25))
+
+
+def test_next_states_are_carried_over_to_a_mesh_inside():
+    coarse, fine = swinging(*FIRST), swinging((-math.pi, -1.0), (math.pi, 0.9), (31, 21))
+    carry_over(coarse, fine)
+    states, actions = fine.pairs
+    assert fine.predictor.asked == carried.PAIRS and len(states) > carried.PAIRS
+    missed = SPACES.state.change(swing(states, actions), fine.next_states)
+    assert abs(missed).max() < 5e-4 and fine.predictor.asked == carried.PAIRS
+    assert abs(missed).max() > 1e-12
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sides", "first"),
+    [
+        ((-math.pi, -1.0), (math.pi, 3.5), (31, 21), (25, 25)),  # beyond the end of the first
+        ((-math.pi, -1.0), (math.pi, 1.3), (31, 21), (5, 25)),  # a sine of five nodes
+    ],
+)
+def test_next_states_are_predicted_where_they_cannot_be_carried_over(low, high, sides, first):
+    coarse, fine = swinging(*FIRST[:2], first), swinging(low, high, sides)
+    carry_over(coarse, fine)
+    states, actions = fine.pairs
+    np.testing.assert_array_equal(fine.next_states, SPACES.state.wrapped(swing(states, actions)))
+
+
+def test_cubic_interpolation_is_exact_for_cubics_and_with_few_nodes_for_lines():
+    for side, power in ((9, 3), (3, 2), (2, 1)):
+        coarse = Mesh(np.array([-1.0]), np.array([2.0]), (side,), np.array([False]))
+        fine = Mesh(np.array([-1.0]), np.array([1.7]), (23,), np.array([False]))
+        weights = carried._cubic(coarse, fine, 0)
+        np.testing.assert_allclose(
+            weights @ coarse.nodes[:, 0] ** power, fine.nodes[:, 0] ** power, rtol=0, atol=1e-12
+        )
 
 
 # --- where actions lead from its nodes ---

@@ -107,12 +107,12 @@ class Raft(rf.World):
 
 
 @pytest.mark.parametrize("pushes", [1, 2])
-def test_one_mesh_serves_all_rewards_where_actions_have_several_variables(monkeypatch, pushes):
-    """One push of 11 candidates has a coarse first mesh; two of 3 x 3 a finer one that is not laid again."""
+def test_actions_of_several_variables_lay_the_mesh_again_once_and_look_ahead_last(monkeypatch, pushes):
+    """One push has 11 candidates, two have 3 x 3: lookahead of 2 from all first states, or from four."""
     monkeypatch.setattr(mesh_planner, "FIRST_ROWS", 11 * 5.5**3)
     monkeypatch.setattr(mesh_planner, "ROWS", 11 * 7.5**3)
     laid, over, tried = [], Preparation.over, []
-    monkeypatch.setattr(Preparation, "over", lambda *args: laid.append(1) or over(*args))
+    monkeypatch.setattr(Preparation, "over", lambda *args: laid.append(over(*args)) or laid[-1])
     returns = mesh_planner.imagined_returns
 
     def looked_at(plans, starts, *more):
@@ -122,23 +122,26 @@ def test_one_mesh_serves_all_rewards_where_actions_have_several_variables(monkey
     monkeypatch.setattr(mesh_planner, "imagined_returns", looked_at)
     data = rf.explore(Raft(pushes), AUTO, rf.Uniform(), transitions=60, progress=False)
     asked = {"discounts": (0.99, 0.9)}
-    certain = DynamicsPlanner(noise=False, **asked)
-    plans = [rf.plan(data, reward, certain) for reward in ("-x**2 - y**2", "-abs(z - 1)")]
-    if pushes == 1:  # 11 + 121 next states of a lookahead of 2
+    plans = [
+        rf.plan(data, reward, DynamicsPlanner(noise=False, **asked))
+        for reward in ("-x**2 - y**2", "-abs(z - 1)")
+    ]
+    assert all(finer.mesh.sides == (7, 7, 7) and finer.draws == 32 - 24 * (pushes - 1) for finer in laid)
+    if pushes == 1:
         assert len(laid) == 4 and tried == 2 * [(2, 12, 2), (2, 12, 1), (2, 12, 1)]
-        assert (
-            len(rf.plan(data, "z", DynamicsPlanner(noise=False, rounds=0, **asked)).on_mesh.mesh.nodes)
-            == 7**3
-        )
         return
-    assert not laid and tried == 2 * [(1, 12, 2), (2, 4, 1)]
-    assert plans[0].on_mesh is plans[1].on_mesh and plans[0].on_mesh.mesh.sides == (7, 7, 7)
-    tried.clear()
-    again = rf.plan(data, "-x**2 - y**2", DynamicsPlanner(noise=False, rounds=2, **asked))
-    assert len(laid) == 2 and again.on_mesh.mesh.sides in ((5, 5, 5), (7, 7, 7))
+    assert len(laid) == 2 and tried == 2 * [(1, 12, 2), (1, 12, 1), (2, 4, 1)]
+    for finer, plan in zip(laid, plans, strict=True):
+        exact = data.spaces.state.change(finer.predictor.next_state(*finer.pairs), finer.next_states)
+        assert (np.sqrt((exact**2).mean(axis=0)) < 0.03 * finer.mesh.spacing).all()
+        assert plan.expected > -12.0
+    laid.clear(), tried.clear()
+    rf.plan(data, "-x**2 - y**2", DynamicsPlanner(noise=False, rounds=2, **asked))
+    assert len(laid) == 2
     tried.clear()
     noisy = rf.plan(data, "-x**2 - y**2", DynamicsPlanner(noise=True, **asked))
-    assert noisy.depth == 1 and tried == [(1, 12, 2)]  # no lookahead through random next states
+    assert noisy.depth == 1 and tried == [(1, 12, 2), (1, 12, 1)]  # no lookahead through random next states
+    assert laid[-1].mesh.sides == (5, 5, 5)
 
 
 def test_a_plan_that_may_still_end_sooner_is_not_perfect(monkeypatch):

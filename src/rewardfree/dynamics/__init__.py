@@ -1,13 +1,15 @@
 """Learnt dynamics: the next state as a regression, and where actions lead on a mesh of states."""
 
+from rewardfree.dynamics.carried import carry_over
 from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh, MeshDynamics, NextStateModel
+from rewardfree.dynamics.mesh import DRAWS, Mesh, MeshDynamics, NextStateModel
 from rewardfree.dynamics.reach import reached
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
+    "DRAWS",
     "Dynamics",
     "ExplorationValue",
     "GivenTermination",
@@ -15,6 +17,7 @@ __all__ = [
     "MeshDynamics",
     "NextStateModel",
     "ObservedTermination",
+    "carry_over",
     "met_box",
     "reached",
     "trusted_box",

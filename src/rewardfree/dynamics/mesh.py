@@ -57,14 +57,6 @@ class Mesh:
         last = np.where(self.angular, sides, sides - 1)
         return sides, last.astype(np.float64), last - 1, np.append(np.cumprod(sides[:0:-1])[::-1], 1)
 
-    def places(self, states: Any) -> Any:
-        """States (...,d) counted in nodes from the first one on, those outside at the nearest of the box."""
-        sides, last, _, _ = self._counts
-        place = (states - self.low) / self.spacing
-        if self.angular.any():
-            place = np.where(self.angular, np.mod(place, sides), place)
-        return np.minimum(np.maximum(place, 0.0), last)
-
     def numbered(self, cells: Any) -> Any:
         """The numbers (...,) of nodes that are counted in each variable, (...,d); angles may go round."""
         sides, _, _, stride = self._counts
@@ -73,9 +65,12 @@ class Mesh:
     def corners(self, states: Any) -> tuple[Any, Any]:
         """Of states (n,d), the nodes of their cells and the weights of these: (n,k) each, k = 2^d."""
         n, d = states.shape
-        sides, _, last_first, stride = self._counts
+        sides, last, last_first, stride = self._counts
         turning = bool(self.angular.any())
-        place = self.places(states)
+        place = (states - self.low) / self.spacing
+        if turning:
+            place = np.where(self.angular, np.mod(place, sides), place)
+        place = np.minimum(np.maximum(place, 0.0), last)
         first = np.minimum(place.astype(np.int64), last_first)
         share = place - first
         second = first + 1
@@ -129,9 +124,10 @@ class MeshDynamics:
         actions: Any,
         is_end: Callable[[Any], Any],
         noisy: bool,
+        most_draws: int = DRAWS,
     ) -> None:
         self.spaces, self.predictor, self.mesh, self.actions = spaces, predictor, mesh, actions
-        self.is_end, self.noisy = is_end, noisy
+        self.is_end, self.noisy, self.most_draws = is_end, noisy, most_draws
 
     @cached_property
     def pairs(self) -> tuple[Any, Any]:
@@ -157,7 +153,7 @@ class MeshDynamics:
         """How many outcomes stand for a noisy next state."""
         dynamics: Any = self.predictor
         per_draw = len(self.actions) * self.mesh.size * 2 ** len(self.mesh.sides)
-        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, DRAWS)), len(dynamics.points))
+        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, self.most_draws)), len(dynamics.points))
 
     @cached_property
     def matrix(self) -> Any:

@@ -26,8 +26,8 @@ def added_up(mesh: Mesh, states: Sequence[Any], shares: Sequence[Any]) -> Any:
     n, k, d = len(states[0]), len(states), len(mesh.sides)
     lengths, stencils = np.empty(n, np.int64), []
     for start in range(0, n, ROWS):
-        rows = np.arange(start, min(n, start + ROWS))
-        places = _together(mesh, np.stack([points[rows] for points in states]))
+        rows = slice(start, min(n, start + ROWS))
+        places = [_place(mesh, i, np.stack([points[rows, i] for points in states])) for i in range(d)]
         share = np.stack([np.broadcast_to(part, n)[rows] for part in shares])
         first = [_first(mesh, i, place) for i, place in enumerate(places)]
         base = np.stack([cells.min(axis=0) for cells in first], axis=1)
@@ -43,25 +43,26 @@ def added_up(mesh: Mesh, states: Sequence[Any], shares: Sequence[Any]) -> Any:
             else:
                 cells = np.stack([cells[:, these] for cells in first], axis=-1)
                 stencil = _one_by_one(mesh, here, cells, share[:, these])
-            lengths[rows[these]] = stencil[0].shape[1]
-            stencils.append((rows[these], *stencil))
+            these += start
+            lengths[these] = stencil[0].shape[1]
+            stencils.append((these, *stencil))
     starts = np.concatenate([[0], np.cumsum(lengths)])
     indices, data = np.empty(starts[-1], np.int32), np.empty(starts[-1])
-    for rows, nodes, weights in stencils:
-        entries = starts[rows][:, None] + np.arange(nodes.shape[1])
+    for these, nodes, weights in stencils:
+        entries = starts[these][:, None] + np.arange(nodes.shape[1])
         indices[entries], data[entries] = nodes, weights
     if starts[-1] < 2**31:
         starts = starts.astype(np.int32)
     return csr_array((data, indices, starts), shape=(n, mesh.size))
 
 
-def _together(mesh: Mesh, states: Any) -> list[Any]:
-    """Places on the mesh of states (k,n,d), (k,n) for each variable; angles on the turn of the first draw."""
-    places = np.ascontiguousarray(np.moveaxis(mesh.places(states), -1, 0))
-    return [
-        place - side * np.round((place - place[0]) / side) if angle else place
-        for place, side, angle in zip(places, mesh.sides, mesh.angular, strict=True)
-    ]
+def _place(mesh: Mesh, i: int, values: Any) -> Any:
+    """Values (k,n) of variable i counted in nodes; those of an angle on the turn of the first draw."""
+    side = mesh.sides[i]
+    place = (values - mesh.low[i]) / mesh.spacing[i]
+    if not mesh.angular[i]:
+        return np.clip(place, 0.0, side - 1.0)
+    return place - side * (np.floor(place[0] / side) + np.round((place - place[0]) / side))
 
 
 def _first(mesh: Mesh, i: int, place: Any) -> Any:

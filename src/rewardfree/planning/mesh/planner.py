@@ -12,12 +12,14 @@ import numpy as np
 from rewardfree.arrays import as_number, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import (
+    DRAWS,
     Dynamics,
     GivenTermination,
     Mesh,
     MeshDynamics,
     NextStateModel,
     ObservedTermination,
+    carry_over,
     met_box,
     trusted_box,
 )
@@ -40,6 +42,9 @@ SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
 REFINED_ABOVE, AGAIN = 2, 2
+#: Where actions have several variables it is laid again once, if next states are random on no more nodes and
+#: with fewer draws: another reward must not take long.
+AGAIN_FOR_MANY, FEW_DRAWS = 1, 8
 #: States met inside the model are widened by this share before a mesh is laid over them.
 MARGIN = 0.1
 
@@ -81,9 +86,7 @@ class Preparation:
             doubt_fit(data, self.dynamics, (model or data.model).automatic)
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
-        fine = self.dynamics.space.size > REFINED_ABOVE and not self.rounds
-        box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
-        self.on_mesh = self._laid(*box, ROWS if fine else FIRST_ROWS)
+        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
 
     @property
     def many_actions(self) -> bool:
@@ -111,16 +114,21 @@ class Preparation:
 
     def over(self, met: Any, starts: Any) -> MeshDynamics:
         """The dynamics on a mesh over states (n,d) that were met from some starts."""
-        return self._laid(*met_box(self.dynamics, met, starts, self.is_end, MARGIN), ROWS)
+        box = met_box(self.dynamics, met, starts, self.is_end, MARGIN)
+        if not self.many_actions:
+            return self._laid(*box, ROWS)
+        finer = self._laid(*box, FIRST_ROWS if self.noisy else ROWS, FEW_DRAWS)
+        carry_over(self.on_mesh, finer)
+        return finer
 
-    def _laid(self, low: Any, high: Any, rows: int) -> MeshDynamics:
+    def _laid(self, low: Any, high: Any, rows: int, draws: int = DRAWS) -> MeshDynamics:
         space = self.dynamics.space
         side = self.planner.sides
         if side is None:
             fits = int((rows / len(self.actions)) ** (1.0 / space.size))
             side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
         mesh = Mesh(low, high, (side,) * space.size, space.angular)
-        return MeshDynamics(self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy)
+        return MeshDynamics(self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy, draws)
 
 
 #: A plan that looks far ahead takes its time: it is tried from fewer first states.
@@ -287,7 +295,7 @@ class DynamicsPlanner(Planner):
             return 0
         if self.rounds is not None:
             return self.rounds
-        return AGAIN if action_variables == 1 else 0
+        return AGAIN if action_variables == 1 else AGAIN_FOR_MANY
 
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
