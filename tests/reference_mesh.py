@@ -73,10 +73,10 @@ class Many(rf.World):
 
 
 @cache
-def explored(world=Linear, transitions=60, strategy=None):
+def explored(world=Linear, transitions=60, strategy=None, seed=0):
     made = rf.from_gymnasium(world) if isinstance(world, str) else world()
     strategy = strategy or rf.Generative()
-    return rf.explore(made, AUTO, strategy, transitions=transitions, progress=False)
+    return rf.explore(made, AUTO, strategy, transitions=transitions, seed=seed, progress=False)
 
 
 @cache
@@ -97,9 +97,9 @@ def riccati(steps, weights=None):
 
 
 @cache
-def cliff_plan(noise=None):
+def cliff_plan(noise=None, seed=0):
     options = {"horizon": 20, "discount": 1.0, "terminated": "x > 1"}
-    return rf.plan(explored(Cliff, 300), FALL, rf.DynamicsPlanner(noise=noise), **options)
+    return rf.plan(explored(Cliff, 300, seed=seed), FALL, rf.DynamicsPlanner(noise=noise), **options)
 
 
 def bellman_plan(name):

@@ -416,6 +416,19 @@ def test_only_short_lengthscales_and_large_ridges_are_bounds_that_matter(
     assert Fit(kernel, ridge, 0.0, 0.0, (0.0,)).on_bounds == expected
 
 
+@pytest.mark.parametrize(("variance", "expected"), [(0.0009, ("ridge",)), (9.0, ("ridge",)), (20.0, ())])
+def test_a_large_ridge_beside_a_larger_linear_part_may_be_noise(variance, expected):
+    assert on_bounds(rf.Matern(2.5, (1.0, 3.0)) + variance * rf.Linear(bias=1.0), 10.0) == expected
+
+
+def test_noise_about_a_line_is_no_concern():
+    """A walk that is shaken: all that is not linear is noise, and a fit must not be distrusted for it."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 2))
+    fit = rf.AutoKernel().fit(x, x[:, 1:] + 0.5 * rng.standard_normal((300, 1)))
+    assert fit.on_bounds == () and fit.left_out == pytest.approx(0.2, rel=0.2)
+
+
 def test_a_kernel_without_lengthscales_sits_on_no_bound_but_the_ridges():
     assert on_bounds(rf.Linear(bias=1.0), 1e-3) == ()
     assert on_bounds(rf.Linear(bias=1.0), 10.0) == ("ridge",)

@@ -180,28 +180,38 @@ def test_a_world_without_noise_is_not_called_noisy():
         assert not rf.plan(explored(world, 60), reward).on_mesh.noisy
 
 
+#: Rare, large noise is underrated: what a plan gains depends on the data, so there are several.
+SEEDS = range(4)
+
+
+def gained(noise, episodes):
+    """The returns of plans from four data sets, (4, episodes)."""
+    plans = [cliff_plan(noise, seed) for seed in SEEDS]
+    return np.array([rf.rollouts(Cliff(), plan, FALL, episodes, seed=5).returns for plan in plans])
+
+
 def test_a_plan_that_knows_of_noise_is_better_than_one_that_does_not():
-    knows, ignores = (rf.rollouts(Cliff(), cliff_plan(noise), FALL, 60, seed=5) for noise in (None, False))
-    assert knows.interval(0.999)[0] > ignores.interval(0.999)[1] + 10.0
-    assert ignores.terminated.mean() > 0.9
+    knows, ignores = gained(None, 60), gained(False, 60)
+    assert (knows.mean(axis=1) > ignores.mean(axis=1) + 5.0).all()
+    assert knows.mean() > ignores.mean() + 10.0
 
 
 def test_values_under_noise_approach_those_of_stochastic_dynamic_programming():
-    """They are optimistic, by 22% here and by 19 to 33% for four seeds of the data: the largest of 32 draws
-    is about two standard deviations, and a plan goes as near to the cliff as these allow. (With eight draws
-    of each action's own it was 35 to 44%.)"""
+    """They are optimistic, by a fifth in the median of four data sets: the largest of 32 draws is about two
+    standard deviations, and a plan goes as near to the cliff as these allow."""
     x, value = cliff_values()
     at = np.array([-1.5, -0.75, 0.0, 0.5])
     expected = np.interp(at, x, value)
-    np.testing.assert_allclose(cliff_plan().value(at[:, None]), expected, rtol=0, atol=0.3 * expected.max())
+    values = [cliff_plan(seed=seed).value(at[:, None]) for seed in SEEDS]
+    np.testing.assert_allclose(np.median(values, axis=0), expected, rtol=0, atol=0.25 * expected.max())
+    np.testing.assert_allclose(np.max(values, axis=0), expected, rtol=0, atol=0.5 * expected.max())
 
 
 def test_a_plan_under_noise_gains_a_part_of_what_can_be_gained():
-    """The best is 7.9, this plan gains about 5, and those of three other seeds of the data 0 to 3: they go
-    too near to the cliff, as above."""
+    """The best is 7.9; plans go too near to the cliff where its noise is underrated."""
     x, value = cliff_values()
     best = np.interp(np.linspace(-1.0, -0.5, 101), x, value).mean()
-    assert rf.rollouts(Cliff(), cliff_plan(), FALL, 100, seed=6).mean > 0.25 * best
+    assert gained(None, 60).mean() > 0.4 * best
 
 
 def test_values_under_noise_lie_between_those_of_no_noise_and_of_a_fall():

@@ -17,7 +17,7 @@ from rewardfree.progress import parts
 from rewardfree.rewards import RewardFunction, ends_of
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
-from rewardfree.worlds import ScaledModel
+from rewardfree.worlds import ScaledModel, StateChange
 
 if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
@@ -126,9 +126,9 @@ def recursion_for(
 def _estimate(data: Experience, request: PlanRequest, horizon: int) -> SampledEstimate:
     """The estimate from the kept samples, with the posteriors of the strategy, or of a named model."""
     scaled, source = data.fitted if request.model is None else None, request.source
-    if scaled is None:
-        kept = data.at(np.flatnonzero(data.kept))
-        scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends)
+    kept = data.at(np.flatnonzero(data.kept))
+    if scaled is None or StateChange.of(data.spaces, kept.state, kept.next_state).meets_walls:
+        scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends, behind_walls=False)
     estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
     if request.terminated is not None:
         is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))

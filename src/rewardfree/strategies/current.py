@@ -82,7 +82,7 @@ class CurrentEstimate:
         run, strategy = self._run, self._run.strategy
         samples = run.samples(kept)
         model = run.model.at_most(MOST_POINTS)
-        scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends)
+        scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends, behind_walls=False)
         actions = run.spaces.action.candidates(ACTIONS)
         estimate = SampledEstimate(run.spaces, scaled, run.horizon, actions, strategy)
         steps = [row.h for row in run.kept_rows(kept)]

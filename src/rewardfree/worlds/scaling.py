@@ -102,15 +102,26 @@ class ScaledModel:
         return cls(model, Scaling.of_bounds(spaces, open_ends))
 
     @classmethod
-    def fit(cls, spaces: Spaces, model: Model, samples: Transition, open_ends: bool = False) -> ScaledModel:
-        """An automatic model gets kernel and ridge from these transitions, on standardised features."""
+    def fit(
+        cls,
+        spaces: Spaces,
+        model: Model,
+        samples: Transition,
+        open_ends: bool = False,
+        behind_walls: bool = True,
+    ) -> ScaledModel:
+        """An automatic model gets kernel and ridge from these transitions, on standardised features.
+
+        It looks behind walls for the dynamics, whose predictions are cut at the bounds. A regression of
+        values must see the walls: V(s') bends where s' does.
+        """
         if not model.automatic:
             return cls.of_bounds(spaces, model, open_ends)
         features = spaces.features(samples.state, samples.action)
         scaling = Scaling.of_data(features)
         points, groups, episode = scaling(features), spaces.groups, samples.episode
         change = StateChange.of(spaces, samples.state, samples.next_state)
-        if change.meets_walls:
+        if behind_walls and change.meets_walls:
             free = change.free
             known = None if episode is None else episode[free]
             first = model.at_most(FIRST_POINTS).fitted(points[free], change.targets[free], groups, known)

@@ -38,7 +38,7 @@ class Fit:
     ridge: float
     loss: float  # negative log likelihood per target
     left_out: float  # mean square of the errors at points, or parts, left out, over that of the targets
-    shares: tuple[float, ...]  # the same of each target
+    shares: tuple[float, ...] = ()  # the same of each target
 
     @property
     def on_bounds(self) -> tuple[str, ...]:
@@ -49,14 +49,14 @@ class Fit:
 def on_bounds(kernel: Kernel, ridge: float) -> tuple[str, ...]:
     """What of a fit to standardised points sits on a bound that matters: "lengthscale", "ridge", or nothing.
 
-    On its shortest lengthscale it says nothing between points; on its largest ridge it takes all for noise.
-    The longest lengthscale says that a variable does not count, and the least ridge that there is no noise:
-    both are ordinary.
+    On its shortest lengthscale it says nothing between points. On its largest ridge it takes for noise all
+    that the linear part does not say; if that has the larger variance, it may well be noise. The longest
+    lengthscale (a variable does not count) and the least ridge (no noise) are ordinary.
     """
-    part = kernel.left if isinstance(kernel, Sum) else kernel
+    part, trend = (kernel.left, kernel.right) if isinstance(kernel, Sum) else (kernel, None)
     shortest = float(np.min(getattr(part, "lengthscale", math.inf)))
     at_shortest = shortest <= NEAR * math.exp(BOUNDS["lengthscale"][0])
-    at_largest = ridge >= math.exp(RIDGE[1]) / NEAR
+    at_largest = ridge >= math.exp(RIDGE[1]) / NEAR and ridge > getattr(trend, "variance", 0.0)
     return ("lengthscale",) * at_shortest + ("ridge",) * at_largest
 
 
