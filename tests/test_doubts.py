@@ -263,6 +263,15 @@ def test_what_cannot_be_compared_is_not(episodes, reward, options):
     assert said(lambda: rf.rollouts(Mirrored(), plan, reward, episodes, **options))[0] == []
 
 
+def test_a_reward_that_is_a_function_is_known_by_itself():
+    def cost(state, action):
+        return -(state[:, 0] ** 2) - 0.1 * action[:, 0] ** 2
+
+    plan = rf.plan(fresh(), cost)
+    assert said(lambda: rf.rollouts(Mirrored(), plan, lambda state, action: cost(state, action), 5))[0] == []
+    assert said(lambda: rf.rollouts(Mirrored(), plan, cost, 5))[0] == [MissedReturn]
+
+
 def test_more_than_was_expected_is_no_contradiction():
     plan = rf.plan(fresh(), "u", horizon=8)  # a plan that gains the same wherever it goes
 

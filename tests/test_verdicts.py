@@ -1,10 +1,14 @@
 """The study of verdicts: its units, and the tables and figure that are made of their records."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import rewardfree as rf
+from rewardfree.doubts import LargeError, doubt
 from rewardfree.evaluation.diagnosis import diagnose
+from rewardfree.experiments.local import run_in_worker
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import InstanceCache
@@ -85,6 +89,18 @@ def test_a_unit_says_what_the_library_says():
 def test_doubts_about_its_plans_are_recorded_and_not_said(recwarn):
     (record,) = VerdictUnit("MountainCar", "uniform", 25, seed=0, episodes=3).run(InstanceCache())
     assert "ConstantReward" in record["doubts"]["left hill"] and not recwarn.list
+
+
+def test_a_worker_says_no_doubts():
+    class Doubtful(VerdictUnit):
+        def run(self, cache):
+            doubt(LargeError, "a doubt")
+            warnings.warn("another warning", stacklevel=1)
+            return []
+
+    with pytest.warns(UserWarning, match="another warning") as raised:
+        assert run_in_worker(Doubtful("Pendulum", "uniform", 6, 0), False) == []
+    assert [each.category for each in raised] == [UserWarning]
 
 
 def test_true_dynamics_reach_what_data_do_not(tmp_path):
