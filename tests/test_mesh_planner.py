@@ -144,6 +144,13 @@ def test_actions_of_several_variables_lay_the_mesh_again_once_and_look_ahead_las
     assert laid[-1].mesh.sides == (5, 5, 5)
 
 
+def test_how_often_a_mesh_is_laid_again():
+    """By the variables of states and of actions, unless a user says it; two variables are fine at once."""
+    times = {(d, a): DynamicsPlanner().rounds_for(d, a) for d in (1, 2, 3, 4) for a in (1, 2)}
+    assert times == {(1, 1): 0, (1, 2): 0, (2, 1): 0, (2, 2): 0, (3, 1): 2, (3, 2): 1, (4, 1): 2, (4, 2): 0}
+    assert [DynamicsPlanner(rounds=3).rounds_for(d, a) for d, a in ((2, 1), (3, 1), (4, 2))] == [0, 3, 3]
+
+
 def test_a_plan_that_may_still_end_sooner_is_not_perfect(monkeypatch):
     """A reward of -1: whatever is done gains at least -horizon, and an early end gains more."""
     cart = rf.from_gymnasium("CartPole-v1", horizon=30)

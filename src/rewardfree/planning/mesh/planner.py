@@ -42,8 +42,8 @@ SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
 FIRST_ROWS, ROWS = 110_000, 270_000
 #: On more variables the mesh is coarse: it is laid again where it matters, and plans look further ahead.
 REFINED_ABOVE, AGAIN = 2, 2
-#: Where actions have several variables it is laid again once, if next states are random on no more nodes and
-#: with fewer draws: another reward must not take long.
+#: Where actions have several variables it is laid again once over three variables, with fewer draws and, if
+#: next states are random, on no more nodes: another reward must not take long.
 AGAIN_FOR_MANY, FEW_DRAWS = 1, 8
 #: States met inside the model are widened by this share before a mesh is laid over them.
 MARGIN = 0.1
@@ -86,7 +86,9 @@ class Preparation:
             doubt_fit(data, self.dynamics, (model or data.model).automatic)
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
-        self.on_mesh = self._laid(*trusted_box(self.dynamics, seen, self.is_end, self.actions), FIRST_ROWS)
+        box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
+        only = self.many_actions and not self.rounds  # this mesh serves every reward
+        self.on_mesh = self._laid(*box, ROWS if only else FIRST_ROWS)
 
     @property
     def many_actions(self) -> bool:
@@ -114,10 +116,15 @@ class Preparation:
 
     def over(self, met: Any, starts: Any) -> MeshDynamics:
         """The dynamics on a mesh over states (n,d) that were met from some starts."""
-        box = met_box(self.dynamics, met, starts, self.is_end, MARGIN)
+        low, high = met_box(self.dynamics, met, starts, self.is_end, MARGIN)
         if not self.many_actions:
-            return self._laid(*box, ROWS)
-        finer = self._laid(*box, FIRST_ROWS if self.noisy else ROWS, FEW_DRAWS)
+            return self._laid(low, high, ROWS)
+        first = self.on_mesh.mesh
+        within = np.maximum(low, first.low), np.minimum(high, first.high)
+        if (within[0] < within[1]).all():  # unless a user's first states lie elsewhere
+            low, high = within
+        enough = self.noisy and len(first.sides) < max(SIDES)  # four variables never have nodes enough
+        finer = self._laid(low, high, FIRST_ROWS if enough else ROWS, FEW_DRAWS)
         carry_over(self.on_mesh, finer)
         return finer
 
@@ -244,8 +251,8 @@ class DynamicsPlanner(Planner):
     `actions` is how many candidates a Box of actions gets, `discounts` and `depths` (of lookahead) what is
     tried: the ones with the best return inside the model are used. `noise`: next states are random, None to
     let the data say. `sides` nodes for each variable. On more than two variables the mesh is laid again over
-    what the first plan meets, `rounds` times; None: twice, or never where actions have several variables,
-    for which one finer mesh serves all rewards.
+    what the first plan meets, `rounds` times; None: twice, or where actions have several variables once on
+    three, never on four: there the first mesh is finer.
     """
 
     actions: int = 11
@@ -295,7 +302,9 @@ class DynamicsPlanner(Planner):
             return 0
         if self.rounds is not None:
             return self.rounds
-        return AGAIN if action_variables == 1 else AGAIN_FOR_MANY
+        if action_variables == 1:
+            return AGAIN
+        return AGAIN_FOR_MANY if variables < max(SIDES) else 0
 
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
