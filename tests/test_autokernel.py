@@ -286,15 +286,22 @@ def test_a_doubtful_fit_is_compared_with_the_hard_targets_and_with_the_fit_befor
         np.testing.assert_array_equal(targets, y[rows][:, columns])
 
 
-def test_an_earlier_fit_is_kept_where_it_predicts_better(monkeypatch):
-    """What came later says nothing: it is noise at one place, and the fit to all is noise everywhere."""
-    rng = np.random.default_rng(2)
-    x = np.concatenate([rng.uniform(-2.0, 2.0, (40, 1)), 3.0 + 1e-3 * rng.standard_normal((40, 1))])
-    y = np.sin(3.0 * x) + 0.5 * np.r_[np.zeros(40), rng.standard_normal(40)][:, None]
-    monkeypatch.setattr(autokernel, "CLEARLY", 1.0)
+@pytest.mark.parametrize("earlier_is_better", [True, False])
+def test_an_earlier_fit_is_kept_where_it_predicts_better(earlier_is_better, monkeypatch):
+    """Descent ends at a good optimum from the first half of the data alone, or from all of them alone."""
+    x, y = draw((0.8, 2.0), 0.01, 60)
+    good, bad = (np.log([*lengths, 0.001, 0.01]) for lengths in ((0.8, 2.0), (0.06, 0.06)))
+
+    def minimised(problem, nu, start):
+        return good if (len(problem.x) == 30) == earlier_is_better else bad
+
+    monkeypatch.setattr(Likelihood, "minimised", minimised)
+    monkeypatch.setattr(autokernel, "DOUBTFUL", -1.0)
     fit = rf.AutoKernel().fit(x, y)
+    assert stationary(fit.kernel).lengthscale == pytest.approx((0.8, 2.0))
     monkeypatch.setattr(autokernel, "DOUBTFUL", math.inf)
-    assert fit.left_out <= rf.AutoKernel().fit(x, y).left_out
+    alone = rf.AutoKernel().fit(x, y)
+    assert (fit.left_out < 0.5 * alone.left_out) == earlier_is_better
 
 
 # --- whole episodes ---
