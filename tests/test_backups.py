@@ -188,6 +188,22 @@ def test_an_episode_that_may_end_can_always_pay_nothing():
     assert lines.remaining_range(np.full(H, -2.0), np.full(H, -1.0))[1].tolist() == [-4.0, -3.0, -2.0, -1.0]
 
 
+@pytest.mark.parametrize("discount", [0.5, 0.9, 0.98])
+def test_a_value_that_has_settled_is_near_the_solution_of_its_equation(discount):
+    """The equation is linear here: E = g + discount P E is solved by elimination."""
+    P = RNG.dirichlet(np.ones(7), size=7)
+    gain = RNG.random(7)
+    exact = np.linalg.solve(np.eye(7) - discount * P, gain)
+    value = lines.settled(lambda e: gain + discount * P @ e, np.zeros(7), 10_000)
+    # A change of at most c leaves an error of at most c discount / (1 - discount).
+    assert np.abs(value - exact).max() <= lines.SETTLED * value.max() * discount / (1 - discount)
+    np.testing.assert_array_equal(lines.settled(lambda e: gain + discount * P @ e, np.zeros(7), 1), gain)
+    np.testing.assert_array_equal(lines.settled(lambda e: e, gain, 5), gain)
+    asked = []
+    lines.settled(lambda e: asked.append(e) or e + 1.0, gain, 3)
+    assert len(asked) == 3
+
+
 # --- what sigma is worth ---
 
 

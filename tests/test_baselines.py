@@ -209,6 +209,8 @@ def test_the_command_says_and_writes_everything(tmp_path):
     view = json.loads(re.search(r'<script id="view"[^>]*>(.*?)</script>', page.read_text(), re.DOTALL)[1])
     assert [panel["title"] for panel in view["panels"]] == ["rooms", "riverswim"]
     assert [each["key"] for each in view["strategies"]] == list(SYSTEMS)
+    assert view["quick"].endswith("The full run: rewardfree reproduce baselines --runs 1")
+    assert view["finding"] == []
     assert "2 units run" in view["about"]["time"]
     before = page.read_bytes()
     assert json.loads((folder / "made.json").read_text())["command"] == (

@@ -805,8 +805,8 @@ def test_who_trusts_a_plan_may_let_it_import(cli, monkeypatch, plan, tmp_path, h
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"gymnasium": 3}, "it names no environment and its options, but 3"),
-        ({"options": "x"}, "it names no environment and its options"),
+        ({"gymnasium": 3}, "its provenance must hold an environment and its options, got 3"),
+        ({"options": "x"}, "its provenance must hold an environment and its options"),
         ({"names": 3}, "its names must be a list of names, got 3"),
         ({"angles": [3]}, "its angles must be a list of names, got (3,)"),
         (

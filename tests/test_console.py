@@ -194,7 +194,7 @@ def test_signs_that_the_output_lacks_do_no_harm(monkeypatch):
 
 def test_quiet_and_json_are_two_wishes():
     assert [type(console(*each)) for each in [(), (True,), (False, True)]] == [Console, Silent, Events]
-    with pytest.raises(ValueError, match="--quiet says nothing and --json says it to programs: give one"):
+    with pytest.raises(ValueError, match="--quiet and --json exclude each other: give one"):
         console(quiet=True, as_json=True)
 
 

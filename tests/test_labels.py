@@ -143,7 +143,9 @@ def test_a_state_that_ended_an_episode_is_known_to_stay(planner):
 def test_only_counting_is_refused_a_device():
     with pytest.raises(ValueError, match="visits are counted on the CPU: leave device="):
         rf.explore(lake(), steps=10, device="cuda")
-    with pytest.raises(ValueError, match="visits are counted on the CPU: leave device= out, got 'cuda'"):
+    with pytest.raises(
+        ValueError, match='CountingPlanner counts visits, on the CPU: leave device= out, got "cu'
+    ):
         rf.plan(walked("table"), GOAL, device="cuda")
     with pytest.raises(
         ValueError, match=r"CountingPlanner counts all steps together: use a Model\(..., pooled=T"

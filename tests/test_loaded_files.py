@@ -35,7 +35,8 @@ def made(name):
     if name == "named":
         return rf.explore(named_world(), FIXED, rf.Online(0.1), samples_per_step=3)
     if name == "counted":
-        return rf.plan(made("labels"), "s == 3", rf.CountingPlanner(), horizon=3)
+        counts = rf.Model(rf.kernels.Delta(), ridge=0.01, pooled=True)
+        return rf.plan(made("labels"), "s == 3", rf.CountingPlanner(), counts, horizon=3)
     if name == "finite":
         return rf.plan(made("transitions"), "0.5*s", rf.Optimistic(0.3))
     if name == "mesh":

@@ -76,6 +76,12 @@ def test_all_is_sorted_and_complete():
     assert len(rf.__all__) <= 45  # what is needed rarely is in its room
 
 
+def test_an_interpreter_lists_the_names_and_the_rooms_and_no_more():
+    rooms = {"baselines", "evaluation", "experiments", "kernels", "planning", "posterior", "strategies"}
+    assert set(dir(rf)) == {*rf.__all__, *rooms, "theory", "worlds", "__version__"}
+    assert [name for name in dir(rf) if not hasattr(rf, name)] == []
+
+
 @pytest.mark.parametrize(
     "room", ["baselines", "evaluation", "kernels", "planning", "posterior", "strategies", "worlds"]
 )

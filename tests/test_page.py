@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rewardfree.report.gaps import Line
-from rewardfree.report.view import maps_view, numbers, page, sweep_view, write_page
+from rewardfree.report.numbers import numbers
+from rewardfree.report.view import maps_view, page, sweep_view, write_page
 from rewardfree.studies.paper.claims import DEPENDS, DEPENDS_ON_TIES, FAILS, HOLDS
 from rewardfree.studies.paper.recorded import recorded_views
 from rewardfree.studies.paper.repeats import spread_view
@@ -51,7 +52,13 @@ def seen(n=2, steps=2, s=5, a=4, H=3):
         "value": rng.random((n, H, s)),
         "policy": rng.random((n, H, s)),
     }
-    world = {"title": "matern15", "steps": [0, 2], "reward": rng.random((s, a)), "law": rng.random((s, s))}
+    world = {
+        "world": "matern15, draw 0",
+        "model": "matern15",
+        "steps": [0, 2],
+        "reward": rng.random((s, a)),
+        "law": rng.random((s, s)),
+    }
     return {**world, "law_action": 0.5, "runs": [run]}
 
 
@@ -117,6 +124,12 @@ def test_maps_come_back_to_a_byte():
     assert view["steps"] == [1, 3]  # as a reader counts
     assert len(at["visited"]["state"]) == 3
     assert len(view["runs"][0]["moments"][0]["steps"][0]["visited"]["state"]) == 1
+
+
+def test_maps_are_named_as_their_panels_are():
+    key = ("matern15, draw 0", "matern15")
+    assert maps_view(seen(), {key: "Matérn 1.5"})["title"] == "Matérn 1.5"
+    assert maps_view(seen(), {("other", "matern15"): "Other"})["title"] == "matern15, draw 0, matern15"
 
 
 def test_one_scale_for_sigma_or_nothing_would_be_seen_to_shrink():

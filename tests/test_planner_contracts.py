@@ -64,9 +64,32 @@ def test_what_a_planner_of_ones_own_returns_is_checked(made):
         def plan(self, request):
             return made
 
-    for ask in (rf.plan, lambda data, reward, planner: rf.plan_many(data, [reward], planner)):
+    def many(data, reward, planner):
+        return rf.plan_many(data, [reward], planner)
+
+    def runs(data, reward, planner):
+        return plan_runs([data, data], [reward], planner)
+
+    for ask in (rf.plan, many, runs):
         with pytest.raises(ValueError, match=r"Careless.* must (return|be) a list"):
             ask(explored("finite"), REWARD, Careless())
+
+
+@pytest.mark.parametrize("made", [[], None, [[]], [[None], [None], [None]]])
+def test_what_a_planner_of_ones_own_returns_for_runs_is_checked(made):
+    class Careless(OneAction):
+        def plan_runs(self, requests):
+            return made
+
+    said = "plan_runs method of Careless must return a list with one list of plans for each of 2 runs, got"
+    with pytest.raises(ValueError, match=said):
+        plan_runs([explored("finite")] * 2, [REWARD], Careless(0))
+
+
+@pytest.mark.parametrize("kind", ["finite", "puck"])
+def test_one_run_is_no_list_of_runs(kind):
+    with pytest.raises(ValueError, match="plan_runs takes a list of runs, and got one: use plan_many for it"):
+        plan_runs(explored(kind), [REWARD])
 
 
 class Table(Plan):
@@ -77,11 +100,11 @@ class Table(Plan):
     def __init__(self, actions):
         self.actions, self.horizon = actions, len(actions)
 
-    def act(self, state, h=0):
-        return self.actions[h][state]
+    def choose(self, states, h):
+        return self.actions[h][states]
 
-    def value(self, state, h=0):
-        return np.zeros(np.shape(state))
+    def values_at(self, states, h):
+        return np.zeros(len(states))
 
     def save(self, path):
         raise NotImplementedError
@@ -89,8 +112,13 @@ class Table(Plan):
 
 def test_a_plan_of_ones_own_is_evaluated():
     actions = np.random.default_rng(0).integers(4, size=(4, 6))
-    assert rf.gap(FINITE, Table(actions), REWARD) == rf.gap(FINITE, actions, REWARD)
-    assert repr(Table(actions)) == "Table(Mean(ties='lowest', clip='paper'), horizon 4, 0 transitions, None)"
+    plan = Table(actions)
+    assert rf.gap(FINITE, plan, REWARD) == rf.gap(FINITE, actions, REWARD)
+    assert type(plan.act(3, 2)) is int and plan.act(3, 2) == plan.act([3], h=2)[0] == actions[2, 3]
+    assert type(plan.value(3)) is float and plan.value([3, 4]).shape == (2,)
+    with pytest.raises(ValueError, match=r"h must lie in 0\.\.3, got 4"):
+        plan.act(0, 4)
+    assert repr(Table(actions)) == "Table(Mean(ties='lowest', clip='paper'), horizon 4, 0 transitions)"
 
 
 def test_a_plan_counts_the_transitions_that_it_rests_on_and_says_its_discount():
@@ -261,6 +289,46 @@ def test_a_plan_shows_what_it_was_made_of():
     assert "chosen by" not in repr(named) and repr(rf.Optimistic(0.5)) in repr(named)
 
 
+OWN = [rf.baselines.Partitioned(0.3, alpha=1.0), rf.baselines.LinearRewardFree(lambda z: z, 0.3)]
+
+
+@pytest.mark.parametrize("planner", [None, rf.Mean(), rf.Optimistic(0.5)])
+@pytest.mark.parametrize("strategy", [*OWN, rf.baselines.RFUCRL(0.5, 0.1)])
+def test_a_plan_says_whose_posteriors_it_used(planner, strategy):
+    counts = isinstance(strategy, rf.baselines.RFUCRL)
+    for kind in ("finite",) if counts else ("finite", "labels", "puck", "many"):
+        data = explored(kind, MODEL, strategy)
+        plan = rf.plan(data, "0.5", planner)
+        assert plan.source == strategy
+        assert repr(plan).endswith(f", posteriors of {strategy!r} in the place of {plan.model!r})")
+        named = rf.plan(data, "0.5", planner, MODEL)  # whose posteriors are then used
+        assert named.source is None and repr(named).endswith(f" transitions, {MODEL!r})")
+    (plan,), _ = plan_runs([explored("finite", MODEL, strategy), explored("finite", MODEL)], ["0.5"], planner)
+    assert plan.source == strategy
+    assert rf.plan(explored("finite", MODEL), "0.5", planner).source is None
+
+
+def test_a_plan_from_counts_names_no_kernel():
+    data, counts = explored("finite", AUTO), rf.Model(rf.kernels.Delta(), ridge=0.01, pooled=True)
+    for model in (AUTO, counts):
+        plan = rf.plan(data, "0.5", rf.CountingPlanner(), model)
+        assert plan.model is None and repr(plan).endswith("horizon 4, 6 states, 60 transitions)")
+    plan = rf.plan(explored("labels", AUTO), "0.5", rf.CountingPlanner())
+    assert plan.model is None and repr(plan) == "LabelPlan(CountingPlanner(), horizon 4, 60 transitions)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        *(("finite", model) for model in (POOLED, MODEL, dataclasses.replace(AUTO, timed=True))),
+        *(("labels", model) for model in (POOLED, MODEL)),
+    ],
+)
+def test_a_kernel_that_was_chosen_is_not_left_unused(kind, model):
+    with pytest.raises(ValueError, match=r"CountingPlanner counts all steps together: use a Model\("):
+        rf.plan(explored(kind, AUTO), "0.5", rf.CountingPlanner(), model)
+
+
 def test_a_plan_shows_the_kernel_that_was_fitted():
     for kind in ("finite", "labels", "puck"):
         plan = rf.plan(explored(kind, AUTO), "0.5")
@@ -296,6 +364,15 @@ def test_rewards_outside_the_unit_range_are_for_planning_by_range(kind, make):
         assert rf.plan(data, reward, make(0.3, clip="range")).planner.clip == "range"
     for reward in (f"{variable}**2 / 100", "0", "1"):
         assert rf.plan(data, reward, make(0.3)).planner.clip == "paper"
+
+
+@pytest.mark.parametrize("planner", [None, rf.Mean(clip="range"), OneAction(1)])
+def test_first_states_are_for_planners_that_take_them(planner):
+    name = "Mean" if planner is None else type(planner).__name__
+    said = rf"starts= is for DynamicsPlanner\(\), which compares plans from there: {name}"
+    with pytest.raises(ValueError, match=said):
+        rf.plan(explored("many"), "0.5", planner, starts=np.zeros((2, 5)))
+    assert rf.plan(explored("puck"), "0.5", starts=np.zeros((2, 2))).expected is not None
 
 
 def test_a_mesh_is_for_real_states():

@@ -177,7 +177,7 @@ def test_a_delta_kernel_explores_and_plans_as_its_lattice_does(strategy, options
 
 def test_counts_are_posteriors_on_the_cpu():
     assert isinstance(Counts(np.zeros((2, 1))), Posteriors)
-    with pytest.raises(ValueError, match="counted on the CPU: leave device= out"):
+    with pytest.raises(ValueError, match="counts visits, on the CPU: leave device= out"):
         Counts(np.zeros((2, 1)), device="cuda")
     with pytest.raises(ValueError, match=r"candidate indices must lie in 0\.\.1, got 2"):
         Counts(np.zeros((2, 1))).append(None, [2])

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_runs import pick
-from rewardfree.ties import argmax_tied, best_of_clipped, check_ties
+from rewardfree.estimates import best_of_clipped
+from rewardfree.ties import argmax_tied, check_ties
 
 NAMESPACES = [np, array_api_strict]
 #: Values of few levels, some a rounding apart, so that ties are common.

@@ -111,7 +111,8 @@ def originals(folder):
     for name, (source, reward, planner) in plans.items():
         horizon = None if source is finite else 5
         files[name] = folder / f"{name}.npz", readers.get(name, _plan)
-        rf.plan(source, reward, planner, horizon=horizon).save(files[name][0])
+        model = rf.Model(rf.AutoKernel(), pooled=True) if name == "label plan" else None
+        rf.plan(source, reward, planner, model, horizon=horizon).save(files[name][0])
     for name, saved in (("world", corridor), ("named world", named)):
         files[name] = folder / f"{name}.npz", _world
         saved.save(files[name][0])

@@ -94,6 +94,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 
+def __dir__() -> list[str]:
+    """The public names and rooms; an import leaves submodules here that are no names of this page."""
+    rooms = ["baselines", "evaluation", "experiments", "kernels", "planning", "posterior", "strategies"]
+    return sorted([*__all__, *rooms, "theory", "worlds", "__version__"])
+
+
 def __getattr__(name: str) -> object:
     """`rf.theory` and `rf.experiments` on first use: most programs need neither."""
     if name in ("theory", "experiments"):

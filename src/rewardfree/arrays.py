@@ -35,12 +35,28 @@ class Placement:
     device: str | None = None
     dtype: DType | None = None
 
+    @property
+    def default(self) -> bool:
+        """Whether a user asked for neither another device nor a dtype."""
+        return is_cpu(self.device) and self.dtype is None
+
 
 #: The longest episode: more was hardly meant, and a loop over its steps would not come back.
 MOST_STEPS = 10**9
 
 #: The default placement.
 CPU = Placement()
+
+
+def is_cpu(device: str | None) -> bool:
+    """Whether arrays are made by NumPy there."""
+    return device in (None, "cpu")
+
+
+def check_counts_on(device: str | None, who: str) -> None:
+    """Refuse a device for what counts visits."""
+    if not is_cpu(device):
+        raise ValueError(f'{who} counts visits, on the CPU: leave device= out, got "{device}"')
 
 
 def namespace(*arrays: Array) -> Any:
@@ -202,6 +218,14 @@ def counted(number: int, noun: str) -> str:
 def as_horizon(value: Any, name: str = "horizon") -> int:
     """`value` as the steps of an episode."""
     return count(value, name, at_most=MOST_STEPS)
+
+
+def as_discount(value: Any, name: str = "discount") -> float:
+    """`value` as what later rewards are multiplied with."""
+    number = as_number(value, name)
+    if not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} must lie in (0, 1], got {number}")
+    return number
 
 
 def probability(value: Any, name: str) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 if sys.platform != "win32":
     import fcntl
 
-#: What is read of a file may take so many bytes of memory, or so many times the file's own size.
+#: The memory that reading a file may take: this many bytes, or this multiple of the file's size.
 ROOM, TIMES = 64 * 2**20, 20
 #: Methods that need no memory of their own; others of the zip format may ask for gigabytes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

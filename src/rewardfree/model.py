@@ -18,6 +18,7 @@ from rewardfree.arrays import (
     as_points,
     check_finite,
     float_dtype,
+    is_cpu,
     namespace,
     positive,
     to_numpy,
@@ -146,7 +147,7 @@ class Model:
         For the delta kernel on distinct points these are visit counts.
         """
         candidates = as_points(candidates, "candidates")
-        if isinstance(self.kernel, Delta) and device in (None, "cpu") and _distinct(candidates, **options):
+        if isinstance(self.kernel, Delta) and is_cpu(device) and _distinct(candidates, **options):
             return Counts(candidates, ridge=self._ridge, **options)
         return self.lattice(candidates, device=device, **options)
 

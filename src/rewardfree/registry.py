@@ -12,7 +12,7 @@ import numpy as np
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 
-#: Kernels of so many parts are not written; deeper tables would end in errors of Python's own.
+#: How deep stored objects may be nested: deeper ones would exceed Python's recursion limit.
 DEEPEST = 100
 #: What makes objects of a kind, by its name in Python.
 _MAKERS: dict[str, dict[str, Callable[..., Any]]] = {}

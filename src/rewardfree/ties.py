@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypeAlias
 
-from rewardfree.arrays import Array, clip, namespace
+from rewardfree.arrays import Array, namespace
 
 #: Values within this fraction of the largest are ties: rounding must not decide between machines.
 RELATIVE = 1e-12
@@ -26,17 +26,15 @@ def argmax_tied(values: Array, uniform: Array | None = None) -> Array:
     return _first_or_random(values >= _lowest_tied(xp.max(values, axis=-1))[..., None], uniform)
 
 
-def best_of_clipped(values: Array, low: Any, high: Any, uniform: Array | None = None) -> tuple[Array, Array]:
-    """The largest of clip(values, low, high) along the last axis, and `argmax_tied` of them.
+def argmax_clipped(values: Array, largest: Array, low: Any, uniform: Array | None = None) -> Array:
+    """`argmax_tied` of values that are clipped, `largest` (...) being the largest of them after the clip.
 
-    `low` and `high` are numbers, or arrays that broadcast against the largest. The clip is monotone, so it is
-    applied to the maximum alone. Values that the clip makes equal are ties.
+    `low`, what they are clipped to from below, broadcasts against it. Values that the clip makes equal are
+    ties.
     """
-    xp = namespace(values)
-    largest = clip(xp.max(values, axis=-1), low, high)
     lowest = _lowest_tied(largest)
-    lowest = xp.where(lowest <= low, -float("inf"), lowest)
-    return largest, _first_or_random(values >= lowest[..., None], uniform)
+    lowest = namespace(values).where(lowest <= low, -float("inf"), lowest)
+    return _first_or_random(values >= lowest[..., None], uniform)
 
 
 def _lowest_tied(largest: Array) -> Array:

@@ -158,7 +158,7 @@ class Jin(CountingStrategy):
         for h in range(batch.horizon):
             q_h = q[h] if h < learner.last else np.zeros((batch.runs, S, A))
             policy[:, h] = argmax_tied(q_h, batch.tie_breaks(h))
-        learner.learn(*_followed(batch, [policy[:, h] for h in range(batch.horizon)]))
+        learner.learn(*_followed(batch, policy))
 
     def _learner(self, batch: RunBatch, goal: int) -> ReachingLearner:
         S, A = batch.world.grid.shape
@@ -178,12 +178,10 @@ class Jin(CountingStrategy):
         runs = np.arange(batch.runs)
         policy = batch.notes["policies"][runs, drawn].astype(np.int64)  # (b,h,s)
         last, state = np.divmod(drawn // self._per_goal, S)
-        actions = []
         for h in range(batch.horizon):
             there = last == h
             policy[runs[there], h, state[there]] = batch.random_actions(h)[there, 0]
-            actions.append(policy[:, h])
-        _followed(batch, actions)
+        _followed(batch, policy)
 
     @property
     def _per_goal(self) -> int:
@@ -191,12 +189,6 @@ class Jin(CountingStrategy):
         return self.episodes_per_goal
 
 
-def _followed(batch: RunBatch, policy: list[Array]) -> tuple[Array, Array]:
-    """An episode by policies (b,s) for each step: points and next states (b,h)."""
-    state, points, next_states = batch.starts(), [], []
-    for h, actions in enumerate(policy):
-        z = state * batch.actions + np.take_along_axis(actions.astype(np.int64), state, axis=1)
-        state = batch.move(h, z)
-        points.append(z[:, 0])
-        next_states.append(state[:, 0])
-    return np.stack(points, axis=1), np.stack(next_states, axis=1)
+def _followed(batch: RunBatch, policy: Array) -> tuple[Array, Array]:
+    """An episode by policies (b,h,s): points and next states (b,h)."""
+    return batch.episode(lambda h, state: np.take_along_axis(policy[:, h].astype(np.int64), state, axis=1))

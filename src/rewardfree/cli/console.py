@@ -67,7 +67,7 @@ class Events(Console):
 def console(quiet: bool = False, as_json: bool = False) -> Console:
     """The one that was asked for."""
     if quiet and as_json:
-        raise ValueError("--quiet says nothing and --json says it to programs: give one of them")
+        raise ValueError("--quiet and --json exclude each other: give one of them")
     return Silent() if quiet else Events() if as_json else Console()
 
 

@@ -62,7 +62,9 @@ def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str
         return env, {} if is_own(env) else options
     known, more = provenance.get("gymnasium"), provenance.get("options") or {}
     if not isinstance(known, str | None) or not isinstance(more, Mapping):
-        raise ValueError(f"it names no environment and its options, but {known!r:.100} and {more!r:.100}")
+        raise ValueError(
+            f"its provenance must hold an environment and its options, got {known!r:.100} and {more!r:.100}"
+        )
     taken = sorted({"env", "horizon", "names", "angles", "bounds", "pilot"} & set(more))
     if taken:
         raise ValueError(

@@ -139,7 +139,7 @@ class RunData(ABC):
         """How many episodes were played to their end."""
 
     def _end(self, budget: Budget) -> int:
-        """How many environment steps that budget allows; data that end before it are an error."""
+        """How many environment steps fit the budget; shorter data are refused."""
         size = budget.size
         if budget.unit == "steps":
             have, end = len(self), size

@@ -4,12 +4,13 @@ from rewardfree.dynamics.carried import carry_over
 from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import DRAWS, Mesh, MeshDynamics, NextStateModel
+from rewardfree.dynamics.mesh import DRAWS, MOST_VARIABLES, Mesh, MeshDynamics, NextStateModel, has_mesh
 from rewardfree.dynamics.reach import reached
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
     "DRAWS",
+    "MOST_VARIABLES",
     "Dynamics",
     "ExplorationValue",
     "GivenTermination",
@@ -18,6 +19,7 @@ __all__ = [
     "NextStateModel",
     "ObservedTermination",
     "carry_over",
+    "has_mesh",
     "met_box",
     "reached",
     "trusted_box",

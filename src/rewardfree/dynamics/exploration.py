@@ -9,13 +9,13 @@ import numpy as np
 from rewardfree.data import Samples
 from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
-from rewardfree.dynamics.mesh import Mesh, MeshDynamics
+from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
-from rewardfree.estimates.backups import OBJECTIVES, scout_q
+from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import Design
-from rewardfree.worlds import Box, ScaledModel, Spaces
+from rewardfree.worlds import ScaledModel, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.
@@ -25,7 +25,7 @@ ACTIONS = 5
 GROWTH = 2.0
 #: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
 EPSILONS = (0.0, 0.1, 0.3, 0.5)
-SWEEPS, SETTLED = 300, 1e-3
+SWEEPS = 300
 #: Sweeps from an earlier E, which is nearly right.
 FEW_SWEEPS = 30
 #: Of the exploration posterior: the longest lengthscale in units of the data's spread, and its ridge.
@@ -34,9 +34,9 @@ LONGEST, EXPLORATION_RIDGE = 5.0, 1e-4
 
 def check_variables(spaces: Spaces) -> None:
     """Refuse states that no mesh can be laid over."""
-    if not isinstance(spaces.state, Box) or spaces.state.size not in SIDES:
+    if not has_mesh(spaces):
         raise ValueError(
-            f"exploring through a mesh takes up to {max(SIDES)} real state variables, got "
+            f"exploring through a mesh takes up to {MOST_VARIABLES} real state variables, got "
             f"{', '.join(spaces.state.names)}: "
             'use rf.Uniform(), rf.GreedyMaxVariance() or rf.Generative(candidates="sobol")'
         )
@@ -107,13 +107,11 @@ class ExplorationValue:
         points, known = self._at_nodes
         gain = self._objective(self._with_later(known, points), self.posterior.ridge)
         gain = gain.reshape(len(self.actions), -1)
-        for _ in range(sweeps):
-            new = scout_q(gain, (self._on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
-            done = np.abs(new - value).max() <= SETTLED * new.max()
-            value = new
-            if done:
-                break
-        return value
+
+        def update(value: Any) -> Any:
+            return scout_q(gain, (self._on_mesh.matrix @ value).reshape(gain.shape), DISCOUNT).max(axis=0)
+
+        return settled(update, value, sweeps)
 
     @cached_property
     def _on_mesh(self) -> MeshDynamics:

@@ -11,10 +11,17 @@ import numpy as np
 
 from rewardfree.dynamics.stencils import added_up
 from rewardfree.dynamics.termination import nearest
-from rewardfree.worlds.spaces import Spaces
+from rewardfree.worlds.spaces import Box, Spaces
 
 #: A noisy next state is represented by this many draws, or fewer where the matrix would grow too large.
 DRAWS, MOST_WEIGHTS = 32, 40_000_000
+#: On more state variables a mesh has too many nodes, or too coarse ones.
+MOST_VARIABLES = 4
+
+
+def has_mesh(spaces: Spaces) -> bool:
+    """Whether a mesh can be laid over the states."""
+    return isinstance(spaces.state, Box) and spaces.state.size <= MOST_VARIABLES
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,15 @@
 """Where episodes end: as a function says, or as the nearest state seen did."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rewardfree.arrays import check_finite
-from rewardfree.rewards import for_each
-from rewardfree.worlds import Scaling, Space
+from rewardfree.rewards import ends_of, for_each
+from rewardfree.worlds import Scaling, Space, Spaces
 
 #: Squares of what is farther away would be infinite, and nothing would be near.
 FAR = 1e100
@@ -42,6 +44,11 @@ class GivenTermination:
 
     def __init__(self, space: Any, function: Callable[[Any], Any], text: str | None = None) -> None:
         self.space, self.function, self.text = space, function, text
+
+    @classmethod
+    def of(cls, terminated: Any, spaces: Spaces) -> GivenTermination:
+        """Of a function or a formula, as a user gives it."""
+        return cls(spaces.state, *ends_of(terminated, spaces))
 
     def __call__(self, state: Any) -> Any:
         ended = np.asarray(for_each(self.function, self.space.wrapped(state)))

@@ -12,11 +12,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rewardfree.arrays import Array, clip, namespace
+from rewardfree.ties import argmax_clipped
 
 #: What Q is at a step without data: 0, or what the prior gives.
 Empty: TypeAlias = Literal["zero", "prior"]
 #: What sigma is worth to an explorer, by its name.
 Objective: TypeAlias = Literal["sigma", "variance", "information"]
+#: Scout's E has settled if it changes by no more than this, relative to the largest.
+SETTLED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,14 @@ class Backup:
     uses_sigma: bool = True
 
 
-def bellman_q(reward: Array, mean: Array | None, discount: float = 1.0) -> Array:
-    """Q_h = r_h + discount [P_h V_{h+1}], the line that all others add something to."""
+def bellman_q(reward: Array | None, mean: Array | None, discount: float = 1.0) -> Array:
+    """Q_h = r_h + discount [P_h V_{h+1}], the line that all others add something to; None is 0."""
     if mean is None:
         return reward
     if discount != 1.0:
         mean *= discount
-    mean += reward
+    if reward is not None:
+        mean += reward
     return mean
 
 
@@ -52,11 +56,9 @@ def alg1_q(
 
     `weight` is beta for optimism, 0 for the mean, -beta for pessimism; `span` is H in the paper.
     """
-    if discount != 1.0:
-        mean *= discount
     if weight and sigma is not None:
-        mean += clip(weight * sigma, -span, span)
-    return mean if reward is None else bellman_q(reward, mean)
+        mean, discount = bellman_q(clip(weight * sigma, -span, span), mean, discount), 1.0
+    return bellman_q(reward, mean, discount)
 
 
 def alg3_q(mean: Array | None, sigma: Array, beta: float) -> Array:
@@ -80,9 +82,27 @@ def scout_q(gain: Array, mean: Array | None, discount: float = 1.0) -> Array:
     return bellman_q(gain, mean, discount)
 
 
+def settled(update: Callable[[Array], Array], value: Array, sweeps: int) -> Array:
+    """E = update(E), from one E to the next until it hardly changes, or for that many sweeps."""
+    for _ in range(sweeps):
+        before, value = value, update(value)
+        if np.abs(value - before).max() <= SETTLED * value.max():
+            break
+    return value
+
+
 def state_value(q: Array, low: Any, high: Any) -> Array:
     """V_h(s) = max_a clip(Q_h(s,a), low, high), for Q (...,a): (...)."""
     return clip(namespace(q).max(q, axis=-1), low, high)
+
+
+def best_of_clipped(q: Array, low: Any, high: Any, uniform: Array | None = None) -> tuple[Array, Array]:
+    """V_h(s) and argmax_a clip(Q_h(s,a), low, high), both (...); ties as `argmax_tied` decides them.
+
+    `low` and `high` are numbers, or arrays that broadcast against V.
+    """
+    value = state_value(q, low, high)
+    return value, argmax_clipped(q, value, low, uniform)
 
 
 def remaining_range(low: Any, high: Any, discount: float = 1.0, may_end: bool = False) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Row, Samples
-from rewardfree.estimates.backups import Backup, bellman_q
+from rewardfree.estimates.backups import Backup, bellman_q, state_value
 from rewardfree.estimates.estimate import Estimate
 from rewardfree.model import MODEL_POSTERIORS, ModelPosteriors, midrange
 from rewardfree.posterior import BasisPosterior
@@ -162,16 +162,21 @@ class SampledRecursion:
 
     def q(self, h: int, state: Any) -> Any:
         """Q_h of every action at states (n,d), within its limits: (a,n)."""
+        return np.clip(self._q_at(h, state), *self._limits(h))
+
+    def value(self, h: int, state: Any) -> Any:
+        """V_h at states (n,d)."""
+        if h > self.last:
+            return np.zeros(len(state))
+        return state_value(self._q_at(h, state).T, *self._limits(h))
+
+    def _q_at(self, h: int, state: Any) -> Any:
         estimate = self.estimate
         pairs = estimate.spaces.every_pair(state, estimate.actions)
         points, shape = estimate.points(*pairs), (len(estimate.actions), len(state))
         mean = self.regression(h)(points)
         sigma = estimate.std(h)(points).reshape(shape) if self.backup.uses_sigma else None
         return self._q(h, mean, sigma, pairs, shape)
-
-    def value(self, h: int, state: Any) -> Any:
-        """V_h at states (n,d)."""
-        return self.q(h, state).max(axis=0) if h <= self.last else np.zeros(len(state))
 
     def regression(self, h: int) -> Regression:
         """The estimate of [P_h V_{h+1}], computed from the last step backwards."""
@@ -193,7 +198,8 @@ class SampledRecursion:
             mean = self._regressions[h + 1].from_basis(seen.basis)
             sigma = seen.sigma if self.backup.uses_sigma else None
             pairs = estimate.spaces.every_pair(estimate.samples(h).next_state, estimate.actions)
-            value = self._q(h + 1, mean, sigma, pairs, seen.sigma.shape).max(axis=0)
+            q = self._q(h + 1, mean, sigma, pairs, seen.sigma.shape)
+            value = state_value(q.T, *self._limits(h + 1))
             targets = np.where(seen.terminated, 0.0, value)
         if self.gained is not None and len(targets):
             targets = bellman_q(self.gained(h), targets, self.discount)
@@ -206,5 +212,7 @@ class SampledRecursion:
             return np.zeros(shape)
         reward = None if self.reward is None else self.reward(h, *pairs).reshape(shape)
         mean = np.full(shape, mean) if np.ndim(mean) == 0 else mean.reshape(shape)
-        to_go = self.last + 1 - h
-        return np.clip(self.backup.q(reward, mean, sigma, to_go), *self.backup.limits(to_go))
+        return self.backup.q(reward, mean, sigma, self.last + 1 - h)
+
+    def _limits(self, h: int) -> tuple[float, float]:
+        return self.backup.limits(self.last + 1 - h)

@@ -8,6 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rewardfree.evaluation.exact import Gap, expected_reward, myopic_gap, optimal_value, random_gap
 from rewardfree.kernels import Kernel, as_kernel
+from rewardfree.rewards import FiniteReward
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld, check_world
 
@@ -76,7 +77,7 @@ class Description:
         return "\n".join(lines)
 
 
-def describe(world: FiniteWorld, reward: Any, kernel: Kernel | None = None) -> Description:
+def describe(world: FiniteWorld, reward: FiniteReward, kernel: Kernel | None = None) -> Description:
     """Whether planning matters on this world, and with a kernel whether the paper's Assumption 1 can hold."""
     check_world(world)
     r = expected_reward(world, reward)
@@ -98,12 +99,10 @@ def reachable_states(world: FiniteWorld) -> Any:
     best, chance = world.start, np.eye(s)
     for last in range(1, world.horizon):
         # The best chance to be in each state after `last` steps, by the state one is in: (s,target).
-        if world.stationary:
-            chance = (world.P @ chance).max(axis=1)
-        else:
-            chance = np.eye(s)
-            for h in reversed(range(last)):
-                chance = (world.law(h) @ chance).max(axis=1)
+        steps = range(1) if world.stationary else range(last)
+        chance = chance if world.stationary else np.eye(s)
+        for h in reversed(steps):
+            chance = (world.law(h) @ chance).max(axis=1)
         best = np.maximum(best, world.start @ chance)
     return best >= 1.0 / s
 

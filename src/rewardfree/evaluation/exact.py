@@ -3,13 +3,14 @@
 A second road, on purpose: what judges plans shares no Bellman line with what makes them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rewardfree.arrays import Array, Floats, namespace, to_numpy
+from rewardfree.arrays import Array, Floats, Values, namespace, to_numpy
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, TabledReward
 from rewardfree.worlds.finite import FiniteWorld, check_world
@@ -19,9 +20,9 @@ from rewardfree.worlds.finite import FiniteWorld, check_world
 class Gap:
     """V* - V^pi at the first step, in the reward's own units; arrays (...) for many policies at once."""
 
-    start: Any  # expected over the world's start
-    mean: Any  # over all states
-    max: Any  # over all states: what epsilon-optimality is about
+    start: Values  # expected over the world's start
+    mean: Values  # over all states
+    max: Values  # over all states: what epsilon-optimality is about
 
 
 def expected_reward(world: FiniteWorld, reward: FiniteReward) -> Any:
@@ -32,12 +33,7 @@ def expected_reward(world: FiniteWorld, reward: FiniteReward) -> Any:
 def optimal_value(world: FiniteWorld, reward: FiniteReward) -> Floats:
     """V*_h(s) = max_a [r_h + P_h V*_{h+1}], (h,s)."""
     check_world(world)
-    r = expected_reward(world, reward)
-    values: Floats = np.zeros((world.horizon, len(world.states)))
-    value = np.zeros(len(world.states))
-    for h in reversed(range(world.horizon)):
-        value = values[h] = (r[_step(r, h)] + world.law(h) @ value).max(axis=-1)
-    return values
+    return _backwards(world, expected_reward(world, reward), lambda h, q: q.max(axis=-1))
 
 
 def policy_value(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteReward) -> Floats:
@@ -52,7 +48,7 @@ def policy_value(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteR
         plan = np.stack([plan.act(np.arange(s), h) for h in range(world.horizon)])
     policy = np.asarray(plan)
     if policy.dtype.kind == "f" and policy.shape[-3:] == (world.horizon, s, a):
-        return np.asarray(_value_of_probabilities(world, r, policy))
+        return _value_of_probabilities(world, r, policy)
     if policy.dtype.kind not in "iu" or policy.shape[-2:] != (world.horizon, s):
         raise ValueError(
             f"a policy must be a plan, actions of shape ({world.horizon}, {s}), or probabilities of shape "
@@ -107,12 +103,17 @@ def gap_of_values(world: FiniteWorld, optimal: Any, achieved: Any) -> Gap:
     return Gap(*(float(m) if m.ndim == 0 else m for m in measures))
 
 
-def _value_of_probabilities(world: FiniteWorld, r: Any, policy: Any) -> Any:
+def _value_of_probabilities(world: FiniteWorld, r: Any, policy: Any) -> Floats:
     if policy.ndim != 3 or not (policy.min() >= 0.0 and np.abs(policy.sum(axis=-1) - 1.0).max() <= 1e-9):
         raise ValueError("a random policy must have one distribution over actions for each step and state")
-    values, value = np.zeros(policy.shape[:2]), np.zeros(policy.shape[1])
+    return _backwards(world, r, lambda h, q: (policy[h] * q).sum(axis=-1))
+
+
+def _backwards(world: FiniteWorld, r: Any, of_step: Callable[[int, Any], Any]) -> Floats:
+    """V_h(s), (h,s), which `of_step` makes of h and r_h + P_h V_{h+1}, (s,a)."""
+    values, value = np.zeros((world.horizon, len(world.states))), np.zeros(len(world.states))
     for h in reversed(range(world.horizon)):
-        value = values[h] = (policy[h] * (r[_step(r, h)] + world.law(h) @ value)).sum(axis=-1)
+        value = values[h] = of_step(h, r[_step(r, h)] + world.law(h) @ value)
     return values
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import Flags, Floats, Integers, as_horizon, as_number, count, counted, probability
+from rewardfree.arrays import Flags, Floats, Integers, as_discount, as_horizon, count, counted, probability
 from rewardfree.budget import MOST
 from rewardfree.evaluation.expectation import doubt_return
 from rewardfree.planning import MeshPlan, Plan
@@ -94,9 +94,7 @@ def rollouts(
             f"{steps} steps were asked for, and episodes of this world have {simulator.horizon}: "
             "give a smaller horizon=, or make the world with a longer one"
         )
-    discount = as_number(discount, "discount")
-    if not 0.0 < discount <= 1.0:
-        raise ValueError(f"discount must lie in (0, 1], got {discount}")
+    discount = as_discount(discount)
     reward_of = _reward_of(system, reward, steps)
     copies = _copies(simulator, episodes)
     returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)

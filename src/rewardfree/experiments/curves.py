@@ -11,9 +11,10 @@ from rewardfree.budget import Budget
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, policy_value, values_of_actions
 from rewardfree.model import Model
-from rewardfree.planning import Planner, PlanRequest, ValuePlanner, backward, reward_tables, tie_breaks
+from rewardfree.planning import Planner, PlanRequest, RewardColumns, ValuePlanner, backward, tie_breaks
 from rewardfree.posterior import Lattice
-from rewardfree.strategies import RunBatch, Strategy, as_seeds, check_parts, in_batches, played, rounds_for
+from rewardfree.rewards import reward_table
+from rewardfree.strategies import RunBatch, Strategy, as_seeds, checked_parts, in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 
@@ -57,7 +58,7 @@ def learning_curves(
     planner that does not plan by Alg 1 plans for every run and checkpoint anew. A run that its strategy stops
     before a checkpoint has the gap there that it stopped with.
     """
-    check_parts(world, model, strategy)
+    strategy, model = checked_parts(world, model, strategy)
     if model.automatic:
         raise ValueError(
             "learning_curves plans on the posteriors of the exploration, whose kernel must be fixed: "
@@ -77,11 +78,10 @@ def learning_curves(
     seeds = as_seeds(seeds)
     if not seeds:
         raise ValueError("seeds must name at least one run, got none")
-    tables = {
-        name: reward_tables([reward], world.grid, world.horizon, planner.by_values)
-        for name, planner in planners.items()
-        if planner.by_values is not None
-    }
+    by_values = [planner.by_values for planner in planners.values() if planner.by_values is not None]
+    table: Any = reward_table(reward, world.grid, world.horizon) if by_values else None
+    for value_planner in by_values:
+        value_planner.check_rewards(float(table.min()), float(table.max()))
     optimal = optimal_value(world, reward)[0]
     parts = in_batches(seeds, batch, world, model, strategy, at[-1], device)
     placement = Placement(device, dtype)
@@ -94,13 +94,12 @@ def learning_curves(
             law = runs.estimate.exact(world.P)
             estimates = estimates_at(runs, checkpoints, at)
             for name, planner in planners.items():
-                by_values = planner.by_values
-                if by_values is None:
+                if planner.by_values is None:
                     budgets = [Budget(budget.unit, n) for n in checkpoints]
                     values[name].append(_planned_anew(world, runs, reward, planner, budgets))
                     continue
                 first = [
-                    _first_values(estimate, law, tables[name], by_values, n, runs.seeds)
+                    _first_values(estimate, law, table, planner.by_values, n, runs.seeds)
                     for estimate, n in estimates
                 ]
                 values[name].append(np.concatenate(first, axis=1))
@@ -138,9 +137,10 @@ def estimates_at(
 def plans_at(
     estimate: FiniteEstimate, table: Any, planner: ValuePlanner, sizes: int, seeds: Sequence[int]
 ) -> tuple[Any, Any]:
-    """Actions and values (b,n,h,s) of the plans that an estimate gives at each of its n sizes."""
+    """Actions and values (b,n,h,s) of the plans for a reward (h,s,a) that an estimate gives at each size."""
     # The planner's columns are the sizes here: each has a posterior of its own, all have the same reward.
-    rewards = np.broadcast_to(table, (sizes, *table.shape[1:]))
+    reward = table[0] if len(table) == 1 else table
+    rewards = RewardColumns([reward], estimate.grid, estimate.horizon, planner, sizes)
     ties = tie_breaks(planner, seeds, estimate.horizon, estimate.grid.shape[0])
     return backward(lambda h: estimate, rewards, planner, estimate.horizon, ties)
 
@@ -162,4 +162,4 @@ def _first_values(
 ) -> Any:
     """V^pi at the first step for the plans at each size, (b,n,s)."""
     actions, _ = plans_at(estimate, table, planner, sizes, seeds)
-    return to_numpy(values_of_actions(law, estimate.exact(table[0]), actions))[:, :, 0]
+    return to_numpy(values_of_actions(law, estimate.exact(table), actions))[:, :, 0]

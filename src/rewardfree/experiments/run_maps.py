@@ -14,7 +14,8 @@ from rewardfree.experiments.curves import estimates_at, plans_at
 from rewardfree.experiments.running import Runner
 from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import content_of, read_arrays, write_arrays
-from rewardfree.planning import Mean, reward_tables
+from rewardfree.planning import Mean
+from rewardfree.rewards import reward_table
 from rewardfree.strategies import RunBatch, rounds_for
 from rewardfree.threads import one_blas_thread
 
@@ -83,7 +84,7 @@ def maps_of(unit: SweepUnit, cache: InstanceCache) -> dict[str, Any]:
         batch = RunBatch(world, model, strategy, unit.seeds[:1], rounds[-1])
         for _ in batch.play():
             pass
-        table = reward_tables([instance.reward], world.grid, H, planner)
+        table = reward_table(instance.reward, world.grid, H)
         parts = []  # actions and values (n,h,s), sigma (n,steps,s,a)
         for estimate, n in estimates_at(batch, unit.checkpoints, rounds):
             actions, values = plans_at(estimate, table, planner, n, unit.seeds[:1])
@@ -101,7 +102,7 @@ def maps_of(unit: SweepUnit, cache: InstanceCache) -> dict[str, Any]:
         "strategy": unit.names[2],
         "sizes": np.minimum(unit.checkpoints, most),
         "steps": np.array(steps),
-        "reward": table[0, 0],
+        "reward": table[0],
         "law": world.law(0)[:, middle],
         "law_action": world.actions[middle, 0],
         "sigma": sigma.astype(np.float32),
@@ -154,14 +155,15 @@ def read_maps(path: Path) -> list[dict[str, Any]]:
             maps = of_runs[number]
             _check_maps(maps)
             shared = {
-                "title": str(maps["model"]),
+                "world": str(maps["world"]),
+                "model": str(maps["model"]),
                 "steps": maps["steps"].tolist(),
                 "reward": maps["reward"],
                 "law": maps["law"],
                 "law_action": float(maps["law_action"]),
                 "runs": [],
             }
-            world = worlds.setdefault((str(maps["world"]), str(maps["model"])), shared)
+            world = worlds.setdefault((shared["world"], shared["model"]), shared)
             names = ("sizes", "sigma", "state", "action", "value", "policy")
             world["runs"].append({"strategy": str(maps["strategy"]), **{name: maps[name] for name in names}})
     return list(worlds.values())

@@ -153,7 +153,10 @@ class ReferenceUnit(Unit):
             "myopic": myopic_gap(instance.world, instance.reward),
             "random": random_gap(instance.world, instance.reward),
         }
-        return [GapRecord(0, name, 0, 0, 0, gap.start, gap.mean, gap.max) for name, gap in gaps.items()]
+        return [
+            GapRecord(0, name, 0, 0, 0, float(gap.start), float(gap.mean), float(gap.max))
+            for name, gap in gaps.items()
+        ]
 
 
 @contextmanager
@@ -166,7 +169,7 @@ def errors_of(unit: Unit) -> Iterator[None]:
 
 
 def given_up(deadly: Sequence[Unit], deaths: int = ATTEMPTS) -> ChildProcessError:
-    """The error to raise when workers died on these units so often, each of them run by itself."""
+    """The error for units whose workers died repeatedly, though each was run alone."""
     return ChildProcessError(
         f"a worker died {deaths} times on {' and on '.join(map(_described, deadly))}: "
         "is there enough memory? use a smaller batch"

@@ -2,7 +2,7 @@
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
 from rewardfree.planning.counted import CountingPlanner, LabelPlan
-from rewardfree.planning.finite import FinitePlan, backward, estimates_of, reward_tables, tie_breaks
+from rewardfree.planning.finite import FinitePlan, RewardColumns, backward, estimates_of, tie_breaks
 from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan, plan_on_mesh
 from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
@@ -22,6 +22,7 @@ __all__ = [
     "Plan",
     "PlanRequest",
     "Planner",
+    "RewardColumns",
     "SampledPlan",
     "ValuePlanner",
     "WorldPlan",
@@ -32,6 +33,5 @@ __all__ = [
     "plan_many",
     "plan_on_mesh",
     "plan_runs",
-    "reward_tables",
     "tie_breaks",
 ]

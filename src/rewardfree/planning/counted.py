@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Actions, Floats, Integers, States
+from rewardfree.arrays import Actions, Floats, Integers, States, check_counts_on
 from rewardfree.data import Experience, Samples, Transitions
-from rewardfree.dynamics import GivenTermination
 from rewardfree.dynamics.labels import LabelLaw
 from rewardfree.estimates.backups import bellman_q, remaining_range
+from rewardfree.kernels import AutoKernel, Delta
+from rewardfree.model import Model
 from rewardfree.planning.finite import FinitePlan, states_that_end
 from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
 from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
-from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+from rewardfree.rewards import RewardFunction, TabledReward
 from rewardfree.ties import argmax_tied
 from rewardfree.worlds import Discrete
 
@@ -59,14 +60,21 @@ class CountingPlanner(Planner):
     """
 
     def plan(self, request: PlanRequest) -> list[Any]:
-        if not request.used_model.pooled:
-            raise ValueError("CountingPlanner counts all steps together: use a Model(..., pooled=True)")
-        device = request.placement.device
-        if device not in (None, "cpu"):
-            raise ValueError(f"visits are counted on the CPU: leave device= out, got {device!r}")
+        model = request.used_model
+        if not needs_no_kernel(model):
+            raise ValueError(
+                "CountingPlanner counts all steps together: use a Model(..., pooled=True) whose kernel is "
+                f"rf.kernels.Delta() or rf.AutoKernel(), and which is not timed, got {model!r:.200}"
+            )
+        check_counts_on(request.placement.device, "CountingPlanner")
         plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
         told = zip(request.rewards, parts(request.tell, len(request.rewards)), strict=True)
         return [plan(self, replace(request, tell=tell), reward) for reward, tell in told]
+
+
+def needs_no_kernel(model: Model) -> bool:
+    """Whether shares of visits may stand for its estimate: all steps together, and no kernel was chosen."""
+    return model.pooled and not model.timed and isinstance(model.kernel, Delta | AutoKernel)
 
 
 def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) -> FinitePlan:
@@ -91,14 +99,14 @@ def _plan_finite(planner: CountingPlanner, request: PlanRequest, reward: Any) ->
         return table.reshape(-1)
 
     low, high = (np.broadcast_to(end, horizon) for end in tabled.ends)
-    least, _ = remaining_range(low, high, request.discount or 1.0)
-    discount = request.discount or 1.0
+    discount = request.counted_discount
+    least, _ = remaining_range(low, high, discount)
     tables = _backward(law, expected, least, discount, request.tell)
-    return FinitePlan(run.grid, horizon, planner, request.used_model, int(kept.sum()), discount, *tables)
+    return FinitePlan(run.grid, horizon, planner, None, int(kept.sum()), discount, *tables)
 
 
 def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> LabelPlan:
-    data, horizon, discount = request.data, request.steps, request.discount or 1.0
+    data, horizon, discount = request.data_with_ends, request.steps, request.counted_discount
     assert isinstance(data, Experience)
     spaces = data.spaces
     if not isinstance(spaces.state, Discrete) or not isinstance(spaces.action, Discrete):
@@ -106,11 +114,6 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
             f"CountingPlanner is for labels, and {', '.join(spaces.state.names)} are real variables: "
             "use DynamicsPlanner() or Mean()"
         )
-    if request.starts is not None:
-        raise ValueError("starts= is for DynamicsPlanner(), which compares plans from there")
-    if request.terminated is not None:
-        is_end = GivenTermination(spaces.state, *ends_of(request.terminated, spaces))
-        data = data.ending_at(is_end(data.next_state))
     law = LabelLaw.of((spaces.state.n, spaces.action.n), data.at(np.flatnonzero(data.kept))).smoothed()
     function = RewardFunction(reward, spaces)
     state, action = np.divmod(law.pair, spaces.action.n)
@@ -127,7 +130,7 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
         horizon=horizon,
         planner=planner,
         provenance=data.provenance,
-        model=request.used_model,
+        model=None,
         transitions=int(data.kept.sum()),
         discount=discount,
         text=function.text,

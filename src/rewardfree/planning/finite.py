@@ -10,19 +10,28 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rewardfree.arrays import CPU, Array, DType, Floats, Integers, Placement, count, to_numpy
+from rewardfree.arrays import (
+    CPU,
+    Actions,
+    Array,
+    DType,
+    Floats,
+    Integers,
+    Placement,
+    States,
+    is_cpu,
+    to_numpy,
+)
 from rewardfree.data import Transitions
-from rewardfree.estimates import FiniteEstimate, alg1_q
+from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
-from rewardfree.planning.planner import Plan, Planner, PlanRequest, one_given
+from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for
 from rewardfree.progress import Told, unheard
-from rewardfree.rewards import TabledReward, reward_table
+from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import best_of_clipped
 from rewardfree.worlds.grid import Grid
 
 if TYPE_CHECKING:
@@ -45,28 +54,13 @@ class FinitePlan(Plan):
     actions: Integers  # (h,s) indices
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
+    source: ModelPosteriors | None = None
 
-    def act(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> int | Integers:
-        """The action (an index) at a state or states (n,); the state itself is what is observed."""
-        actions: int | Integers = self._at(self.actions, one_given(state, observation), h)
-        return actions
+    def choose(self, states: States, h: int) -> Actions:
+        return np.asarray(self.actions[h][states])
 
-    def value(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> float | Floats:
-        """The planner's V_h at a state or states (n,)."""
-        values: float | Floats = self._at(self.values, one_given(state, observation), h)
-        return values
+    def values_at(self, states: States, h: int) -> Floats:
+        return np.asarray(self.values[h][states])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_finite_plan
@@ -76,18 +70,14 @@ class FinitePlan(Plan):
     def _details(self) -> list[str]:
         return [*super()._details(), f"{self.grid.shape[0]} states"]
 
-    def _at(self, table: Any, state: npt.ArrayLike, h: int) -> Any:
-        h = count(h, "h", at_least=0)
-        if h >= self.horizon:
-            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
-        states = np.asarray(state)
+    def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
+        states, single = super()._states(state, observation)  # the state itself is what is observed
         states = states if states.size else states.astype(np.int64)
         if states.dtype.kind not in "iu":
             raise ValueError(f"state must be an index or indices, got {states.dtype}")
-        if states.size and (states.min() < 0 or states.max() >= table.shape[1]):
-            raise ValueError(f"state must lie in 0..{table.shape[1] - 1}, got {states}")
-        entries = table[h][states]
-        return entries.item() if states.ndim == 0 else entries
+        if states.size and (states.min() < 0 or states.max() >= self.grid.shape[0]):
+            raise ValueError(f"state must lie in 0..{self.grid.shape[0] - 1}, got {state}")
+        return states, single
 
 
 def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[list[FinitePlan]]:
@@ -99,8 +89,8 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     grid, horizon = runs[0].grid, min(request.steps for request in requests)
     if any(run.horizon != runs[0].horizon or not run.grid.same_as(grid) for run in runs):
         raise ValueError("runs that are planned together must come from one grid and horizon")
-    rewards = RewardColumns.of(first.rewards, grid, horizon, planner)
-    discount = 1.0 if first.discount is None else first.discount
+    rewards = RewardColumns(first.rewards, grid, horizon, planner)
+    discount = first.counted_discount
     plans: list[list[FinitePlan]] = []
     with one_blas_thread():
         for group, model, same in _together(requests, first.placement):
@@ -112,9 +102,10 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
             backed = backward(estimates, rewards, planner, horizon, ties, discount, known, first.tell)
             actions, values = map(to_numpy, backed)
             samples = [sum(map(len, run.designs(model.pooled)[:horizon])) for run in data]
+            source = group[0].own_source
             plans += [
                 [
-                    FinitePlan(grid, horizon, planner, model, used, discount, action, value)
+                    FinitePlan(grid, horizon, planner, model, used, discount, action, value, source=source)
                     for action, value in zip(*policies, strict=True)
                 ]
                 for used, *policies in zip(samples, actions, values, strict=True)
@@ -122,45 +113,27 @@ def plan_finite(planner: ValuePlanner, requests: Sequence[PlanRequest]) -> list[
     return plans
 
 
-def reward_tables(rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner) -> Any:
-    """Rewards for a planner, checked, (c,h,s,a); h has length 1 if no reward changes with it."""
-    tables = [reward_table(reward, grid, horizon) for reward in rewards]
-    for table in tables:
-        planner.check_rewards(float(table.min()), float(table.max()))
-    longest = max(len(table) for table in tables)
-    return np.stack([np.broadcast_to(table, (longest, *table.shape[1:])) for table in tables])
-
-
 class RewardColumns:
-    """c rewards as columns of a backward pass; `low` and `high`, (c,h), are what a step pays."""
+    """c rewards as columns of a backward pass, checked for a planner, each of them `times` over.
 
-    def __init__(self, columns: Sequence[Callable[[int], Any]], low: Any, high: Any, uses_next: bool) -> None:
-        self._columns, self.low, self.high, self._uses_next = columns, low, high, uses_next
-        self._law: tuple[FiniteEstimate, int, Any] | None = None  # the last one: they are large
+    `low` and `high`, (c,h), are what a step pays.
+    """
 
-    @classmethod
-    def of(cls, rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner) -> RewardColumns:
-        """Of what a caller gives, checked for a planner."""
-        tabled = [TabledReward(reward, grid, horizon) for reward in rewards]
-        for one in tabled:
-            planner.check_rewards(float(one.ends[0].min()), float(one.ends[1].max()))
-        low, high = (np.stack([np.broadcast_to(one.ends[i], horizon) for one in tabled]) for i in range(2))
-        return cls([one.at for one in tabled], low, high, any(one.uses_next for one in tabled))
-
-    @classmethod
-    def of_tables(cls, tables: Any, horizon: int) -> RewardColumns:
-        """Of tables (c,h,s,a), where h may have length 1."""
-        shape = len(tables), horizon
-        low, high = (
-            np.broadcast_to(end, shape) for end in (tables.min(axis=(2, 3)), tables.max(axis=(2, 3)))
+    def __init__(
+        self, rewards: Sequence[Any], grid: Grid, horizon: int, planner: ValuePlanner, times: int = 1
+    ) -> None:
+        self._rewards = [TabledReward(reward, grid, horizon) for reward in rewards] * times
+        for low, high in (reward.ends for reward in self._rewards):
+            planner.check_rewards(float(low.min()), float(high.max()))
+        self.low, self.high = (
+            np.stack([np.broadcast_to(reward.ends[i], horizon) for reward in self._rewards]) for i in range(2)
         )
-        columns = [lambda h, table=table: table[h if len(table) > 1 else 0] for table in tables]
-        return cls(columns, low, high, False)
+        self._law: tuple[FiniteEstimate, int, Any] | None = None  # the last one: they are large
 
     def at(self, h: int, estimate: FiniteEstimate, ends: Any) -> Array:
         """r_h at every z, (c,z); if some depend on the next state (b,c,z), as the estimate expects it."""
-        tables = [column(h) for column in self._columns]
-        if not self._uses_next:
+        tables = [reward.at(h) for reward in self._rewards]
+        if not any(reward.uses_next for reward in self._rewards):
             return estimate.numbers(np.stack([table.reshape(-1) for table in tables]))
         law = self._law_of(h, estimate, ends)
         columns = [estimate.expected(law, table.reshape(-1, *table.shape[2:])) for table in tables]
@@ -189,7 +162,7 @@ def tie_breaks(planner: ValuePlanner, runs: Sequence[int], horizon: int, states:
 
 def backward(
     estimates: Estimates,
-    rewards: Any,
+    rewards: RewardColumns,
     planner: ValuePlanner,
     horizon: int,
     ties: Any = None,
@@ -199,11 +172,9 @@ def backward(
 ) -> tuple[Any, Any]:
     """Alg 1 for b runs and c rewards: the actions and the values V_h, (b,c,h,s), on the device.
 
-    `rewards` are a table (c,h,s,a) or `RewardColumns`. `ties` (b,h,s) decide between equal actions; None:
-    the lowest index wins. `ends` (b,s) are states that are never left, which need not be estimated.
+    `ties` (b,h,s) decide between equal actions; None: the lowest index wins. `ends` (b,s) are states that are
+    never left, which need not be estimated.
     """
-    if not isinstance(rewards, RewardColumns):
-        rewards = RewardColumns.of_tables(rewards, horizon)
     limits = planner.limits(rewards.low, rewards.high, discount)
     actions: list[Any] = [None] * horizon
     values: list[Any] = [None] * horizon
@@ -235,7 +206,7 @@ def backward(
 
 
 def estimates_of(run: Transitions, model: Model) -> Estimates:
-    """What `backward` asks for each step, from one run: planners and rewards share it."""
+    """The estimate of each step from one run; planners and rewards share it."""
     model = fitted_to_run(model, run)
     return functools.lru_cache(_estimates([run], model, _share_points([run], model)))
 
@@ -257,12 +228,11 @@ def _together(
 ) -> Iterator[tuple[list[PlanRequest], Model, bool]]:
     """Requests that are planned at once, their model, and whether all their regressions share their points.
 
-    Those that do go together, others as many as memory is kind to.
+    Requests that share their points are planned together, others as many as fit in memory.
     """
 
-    def key(request: PlanRequest) -> tuple[Model, int | None]:
-        source = request.source
-        return request.used_model, id(source) if source.own_posteriors else None
+    def key(request: PlanRequest) -> tuple[Model, int]:
+        return request.used_model, id(request.own_source)
 
     for (model, _), group in groupby(requests, key=key):
         alike = list(group)
@@ -275,9 +245,8 @@ def _together(
             longest = max(len(rows) for run in runs for rows in run.designs(model.pooled))
             inputs = model.inputs(runs[0].grid.points, runs[0].horizon)
             # On the CPU nothing is gained by more than one at a time, and its posterior stays in the cache.
-            on_cpu = placement.device in (None, "cpu")
             per_run = 8 * max(1, longest) * len(inputs)
-            size = 1 if on_cpu else max(1, room_for(placement.device or "cpu") // per_run)
+            size = 1 if is_cpu(placement.device) else max(1, room_for(placement.device or "cpu") // per_run)
         for first in range(0, len(alike), size):
             chosen = slice(first, first + size)
             yield alike[chosen], model, _share_points(runs[chosen], model)

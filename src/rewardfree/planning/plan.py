@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from rewardfree.arrays import DType, Floats, Placement, States, check_kind
 from rewardfree.data import Experience, RunData, Transitions
+from rewardfree.dynamics import has_mesh
 from rewardfree.dynamics.labels import are_labels
-from rewardfree.kernels import AutoKernel, Delta
 from rewardfree.model import Model
 from rewardfree.planning.alg1 import Mean
-from rewardfree.planning.counted import CountingPlanner
+from rewardfree.planning.counted import CountingPlanner, needs_no_kernel
 from rewardfree.planning.finite import FinitePlan
-from rewardfree.planning.mesh.planner import SIDES, DynamicsPlanner
+from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.planning.trust import doubt_fallback, doubt_reward
 from rewardfree.progress import told
@@ -97,7 +97,7 @@ def plan(
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _plans(_planner(planner), request, progress)[0]
+    policy: FinitePlan | WorldPlan = _shown(_planner(planner), request, progress)[0]
     return policy
 
 
@@ -150,7 +150,7 @@ def plan_many(
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _plans(_planner(planner), request, progress)
+    return _shown(_planner(planner), request, progress)
 
 
 def plan_runs(
@@ -166,13 +166,22 @@ def plan_runs(
     dtype: DType | None = None,
 ) -> list[list[FinitePlan]]:
     """`plan_many` for each of several runs on one grid: [run][reward]. Runs that share points go together."""
+    if isinstance(runs, RunData):
+        raise ValueError("plan_runs takes a list of runs, and got one: use plan_many for it")
     for run in runs:
         check_kind(run, Transitions, "data", "what rf.explore returns; plan_runs takes several")
     placement = Placement(device, dtype)
     requests = [
         PlanRequest(run, rewards, model, horizon, discount, seed=seed, placement=placement) for run in runs
     ]
-    return _planner(planner).plan_runs(requests)
+    planner = _planner(planner)
+    results = planner.plan_runs(requests)
+    if not isinstance(results, list) or len(results) != len(requests):
+        raise ValueError(
+            f"the plan_runs method of {type(planner).__name__} must return a list with one list of plans for "
+            f"each of {len(requests)} runs, got {results!r:.200}"
+        )
+    return [_checked(planner, plans, rewards) for plans in results]
 
 
 def _planner(planner: Planner | None) -> Planner:
@@ -183,19 +192,33 @@ def _planner(planner: Planner | None) -> Planner:
     return planner
 
 
-def _plans(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
-    """What a planner made, which may be a user's own class; it may tell how far it is."""
+def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
+    """What a planner makes of a request; it may tell how far it is."""
     with told(progress) as tell:
-        plans = planner.plan(replace(request, tell=tell))
-    if not isinstance(plans, list) or len(plans) != len(request.rewards):
+        plans = _planned(planner, replace(request, tell=tell))
+    for reward in request.rewards:
+        doubt_reward(request, reward)
+    return plans
+
+
+def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
+    """The plans, checked."""
+    if request.starts is not None and not planner.takes_starts:
+        raise ValueError(
+            f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
+        )
+    return _checked(planner, planner.plan(request), request.rewards)
+
+
+def _checked(planner: Planner, plans: Any, rewards: Any) -> list[Any]:
+    """What a planner made for these rewards: it may be a user's own class."""
+    if not isinstance(plans, list) or len(plans) != len(rewards):
         raise ValueError(
             f"the plan method of {type(planner).__name__} must return a list with one plan for each of "
-            f"{len(request.rewards)} rewards, got {plans!r:.200}"
+            f"{len(rewards)} rewards, got {plans!r:.200}"
         )
     for made in plans:
         check_kind(made, Plan, f"what {type(planner).__name__} returns", "a list of rf.planning.Plan")
-    for reward in request.rewards:
-        doubt_reward(request, reward)
     return plans
 
 
@@ -210,9 +233,11 @@ class DefaultPlanner(Planner):
     centred: with few samples at a place the midrange of all values is a worse guess than 0.
     """
 
+    takes_starts: ClassVar[bool] = True  # where the one it chooses does
+
     def plan(self, request: PlanRequest) -> list[Any]:
         request = _using_all(request)
-        return [replace(plan, chosen_by=self) for plan in self.choose(request).plan(request)]
+        return [replace(plan, chosen_by=self) for plan in _planned(self.choose(request), request)]
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
         return [
@@ -224,17 +249,17 @@ class DefaultPlanner(Planner):
     def choose(self, request: PlanRequest) -> Planner:
         """The planner for these data."""
         data = request.data
-        if request.source.own_posteriors:
+        if request.own_source is not None:
             return Mean(clip="range")
         labels = are_labels(data.spaces) if isinstance(data, Experience) else _labelled(data)
         model = request.used_model
-        if labels and model.pooled and not model.timed and isinstance(model.kernel, Delta | AutoKernel):
+        if labels and needs_no_kernel(model):
             return CountingPlanner()
         if not isinstance(data, Experience):
             return Mean(clip="range")
-        if data.is_box and data.spaces.state.size in SIDES and request.used_model.pooled:
+        if has_mesh(data.spaces) and model.pooled:
             return DynamicsPlanner()
-        doubt_fallback(data, max(SIDES))
+        doubt_fallback(data)
         return Mean(clip="range")
 
 
@@ -243,7 +268,7 @@ def _labelled(data: RunData) -> bool:
 
 
 def _using_all(request: PlanRequest) -> PlanRequest:
-    """The same with every transition, and centred if one regression serves all steps."""
+    """The request with every transition kept; a pooled model is centred."""
     model = request.model
     if model is not None:
         model = replace(model, centred=model.centred or model.pooled)

@@ -1,11 +1,11 @@
-"""What the parts of a plan must be that comes from a file: as those that a planner makes."""
+"""Checks of the parts of a plan that was read from a file."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import as_horizon, as_number, check_finite, check_kind, count
+from rewardfree.arrays import as_discount, as_horizon, as_number, check_finite, check_kind, count
 from rewardfree.dynamics import Mesh, MeshDynamics
 from rewardfree.dynamics.termination import FAR
 from rewardfree.estimates import SampledEstimate
@@ -38,7 +38,7 @@ def numbers(arrays: Mapping[str, Any], name: str, *shape: int | None, finite: bo
 
 
 def flags(arrays: Mapping[str, Any], name: str, length: int) -> Any:
-    """An array of so many flags."""
+    """A bool array of that length."""
     array = arrays[name]
     if array.dtype.kind != "b" or array.shape != (length,):
         raise ValueError(f"its {name} must be {length} flags, got {array.dtype} of shape {array.shape}")
@@ -46,12 +46,16 @@ def flags(arrays: Mapping[str, Any], name: str, length: int) -> Any:
 
 
 def check_said(fields: Mapping[str, Any]) -> None:
-    """What every plan says about itself."""
+    """Check the fields that every plan stores."""
     check_kind(fields["planner"], Planner, "its planner", "one of rewardfree's")
-    if fields["chosen_by"] is not None:
-        check_kind(fields["chosen_by"], Planner, "what chose its planner", "one of rewardfree's planners")
-    if fields["model"] is not None:
-        check_kind(fields["model"], Model, "its model", "a rewardfree Model")
+    optional: tuple[tuple[str, type, str, str], ...] = (
+        ("chosen_by", Planner, "what chose its planner", "one of rewardfree's planners"),
+        ("model", Model, "its model", "a rewardfree Model"),
+        ("source", ModelPosteriors, "its source of posteriors", "one of rewardfree's strategies"),
+    )
+    for name, kind, part, wanted in optional:
+        if fields[name] is not None:
+            check_kind(fields[name], kind, part, wanted)
     count(fields["transitions"], "transitions", at_least=0)
     if fields["horizon"] is not None:
         as_horizon(fields["horizon"])
@@ -63,7 +67,6 @@ def check_said_of_world(fields: Mapping[str, Any]) -> None:
     spaces = fields["spaces"]
     check_kind(spaces, Spaces, "its spaces", "a state space and an action space")
     check_kind(fields["provenance"], Mapping, "its provenance", "a table")
-    check_kind(fields["model"], Model, "its model", "a rewardfree Model")
     if fields["observation"] is not None:
         check_kind(fields["observation"], Observation, "its observation", "what is observed, or nothing")
         fields["observation"].check(spaces.state)
@@ -71,9 +74,8 @@ def check_said_of_world(fields: Mapping[str, Any]) -> None:
 
 def check_discount(discount: Any, horizon: int | None) -> None:
     """Of later rewards; without a horizon it is below 1."""
-    number = as_number(discount, "discount")
-    if not 0.0 < number <= 1.0 or (horizon is None and number == 1.0):
-        raise ValueError(f"discount must lie in (0, 1], and below 1 without a horizon, got {number}")
+    if as_discount(discount) == 1.0 and horizon is None:
+        raise ValueError("discount must be below 1 without a horizon, got 1.0")
 
 
 def check_policy(arrays: Mapping[str, Any], horizon: int, shape: tuple[int, int]) -> None:
@@ -134,11 +136,6 @@ def check_table(rewards: Any, going: Any, on_mesh: MeshDynamics) -> None:
     going = numbers({"going": going}, "going", on_mesh.draws if on_mesh.noisy else 1, pairs)
     if going.min() < 0.0 or going.max() > 1.0:
         raise ValueError(f"its going must lie in [0, 1], got {going.min()}..{going.max()}")
-
-
-def check_source(source: Any) -> None:
-    """Who makes the posteriors."""
-    check_kind(source, ModelPosteriors, "its source of posteriors", "one of rewardfree's strategies")
 
 
 def check_regression(estimate: SampledEstimate, h: int, weights: Any) -> None:

@@ -11,7 +11,7 @@ from rewardfree.data import Samples
 from rewardfree.dynamics import Dynamics, GivenTermination, Mesh, MeshDynamics, ObservedTermination
 from rewardfree.estimates import SampledEstimate
 from rewardfree.files import content_of, kind_of, read_arrays, write_arrays
-from rewardfree.model import MODEL_POSTERIORS
+from rewardfree.model import MODEL_POSTERIORS, Model
 from rewardfree.planning.alg1 import ValuePlanner
 from rewardfree.planning.counted import LabelPlan
 from rewardfree.planning.finite import FinitePlan
@@ -24,7 +24,6 @@ from rewardfree.planning.plan_checks import (
     check_regression,
     check_said,
     check_said_of_world,
-    check_source,
     check_table,
     check_values,
     flags,
@@ -33,13 +32,13 @@ from rewardfree.planning.plan_checks import (
 from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
 from rewardfree.registry import from_text, to_table, to_text
-from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.rewards import RewardFunction
 from rewardfree.worlds import Discrete, ScaledModel, Scaling, Spaces
 from rewardfree.worlds.grid import NAMED_ARRAYS, stored_grid
 
 FILE_VERSION = 3
-#: What every plan says about itself, and what every one on real states says besides.
-_PLAN = ("horizon", "planner", "chosen_by", "model", "transitions", "discount")
+#: Fields stored for every plan, and for every plan on real states.
+_PLAN = ("horizon", "planner", "chosen_by", "model", "source", "transitions", "discount")
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
 _SAMPLES = ("state", "action", "next_state", "terminated")
@@ -81,12 +80,13 @@ def write_finite_plan(path: str | os.PathLike[str], plan: FinitePlan) -> None:
         "values": plan.values,
         **plan.grid.named_arrays(),
     }
-    model = plan.model
-    try:
-        to_table(model)
-    except ValueError:  # a kernel of another library, without which the plan acts as well
-        model = None
-    _write(path, plan, arrays, _PLAN, {"model": model})
+    made_of: dict[str, Any] = {"model": plan.model, "source": plan.source}
+    for name, part in made_of.items():
+        try:
+            to_table(part)
+        except ValueError:  # such as a kernel of another library, without which the plan acts as well
+            made_of[name] = None
+    _write(path, plan, arrays, _PLAN, made_of)
 
 
 def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
@@ -193,9 +193,9 @@ def _mesh_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> MeshPlan:
 
 
 def _ends(arrays: dict[str, Any], fields: dict[str, Any]) -> GivenTermination | ObservedTermination:
-    space = fields["spaces"].state
     if "terminated" in fields:
-        return GivenTermination(space, *ends_of(fields["terminated"], fields["spaces"]))
+        return GivenTermination.of(fields["terminated"], fields["spaces"])
+    space = fields["spaces"].state
     seen = space.checked(numbers(arrays, "seen", None, space.size), "seen")
     return ObservedTermination(space, seen, flags(arrays, "seen_ends", len(seen)))
 
@@ -210,7 +210,7 @@ def _tabulated_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> Tabulated
 def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> dict[str, Any]:
     """The fields that both kinds of plans on a mesh have."""
     spaces, noisy = fields["spaces"], fields["noisy"]
-    scaled = ScaledModel(fields["model"], Scaling(arrays["centre"], arrays["scale"]))
+    scaled = _scaled(arrays, fields)
     check_mesh(arrays, spaces, scaled)
     points, weights, middle, unit = (arrays[name] for name in ("points", "weights", "middle", "unit"))
     low, high = arrays["ends"]
@@ -229,6 +229,11 @@ def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> 
     described = {name: fields[name] for name in _WORLD_PLAN}
     expected = as_number(fields["expected"], "expected")
     return {**described, "expected": expected, "on_mesh": on_mesh, "mesh_values": values}
+
+
+def _scaled(arrays: dict[str, Any], fields: dict[str, Any]) -> ScaledModel:
+    check_kind(fields["model"], Model, "its model", "a rewardfree Model")
+    return ScaledModel(fields["model"], Scaling(arrays["centre"], arrays["scale"]))
 
 
 def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
@@ -252,9 +257,7 @@ def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
     for h, regression in enumerate(regressions):
         if regression.weights is not None:
             arrays[f"weights{h}"] = regression.weights
-    source = estimate.source if estimate.source.own_posteriors else None
-    more = {"source": source, "reward": plan.reward.text}
-    _write(path, plan, arrays, _WORLD_PLAN, more)
+    _write(path, plan, arrays, _WORLD_PLAN, {"reward": plan.reward.text})
 
 
 def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan:
@@ -263,10 +266,9 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
     check_kind(fields["planner"], ValuePlanner, "its planner", "one that regresses values, such as Mean()")
     check_discount(discount, horizon)
     centres = numbers(arrays, "centres", horizon)
-    scaled = ScaledModel(fields["model"], Scaling(arrays["centre"], arrays["scale"]))
+    scaled = _scaled(arrays, fields)
     scaled.check(spaces)
     source = MODEL_POSTERIORS if fields["source"] is None else fields["source"]
-    check_source(source)
     actions = spaces.action.checked(arrays["actions"], "actions")
     estimate = SampledEstimate(spaces, scaled, horizon, actions, source)
     for h in range(estimate.steps):
@@ -292,7 +294,7 @@ def _samples(arrays: dict[str, Any], h: int, spaces: Spaces) -> Samples:
         flags(arrays, f"terminated{h}", len(state)),
     )
     if not len(state) == len(action) == len(next_state) > 0:
-        raise ValueError(f"its samples of step {h} must be of one length, and some")
+        raise ValueError(f"its samples of step {h} must have equal lengths above 0")
     return samples
 
 

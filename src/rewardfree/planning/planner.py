@@ -20,13 +20,14 @@ from rewardfree.arrays import (
     Placement,
     States,
     Values,
+    as_discount,
     as_horizon,
-    as_number,
     check_finite,
     check_kind,
     count,
 )
 from rewardfree.data import Experience, RunData
+from rewardfree.dynamics import GivenTermination
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.progress import Told, unheard
 from rewardfree.worlds import Discrete, Observation, Spaces
@@ -60,15 +61,13 @@ class PlanRequest:
         if self.horizon not in (None, math.inf):
             object.__setattr__(self, "horizon", as_horizon(self.horizon))
         if self.discount is not None:
-            object.__setattr__(self, "discount", as_number(self.discount, "discount"))
-            if not 0.0 < self.discount <= 1.0:
-                raise ValueError(f"discount must lie in (0, 1], got {self.discount}")
+            object.__setattr__(self, "discount", as_discount(self.discount))
         if self.endless and self.discount in (None, 1.0):
             raise ValueError("horizon=math.inf, no end, needs a discount below 1: give discount=0.98, say")
         if not isinstance(self.data, Experience):
             if self.terminated is not None or self.starts is not None:
                 raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
-        elif self.placement.device not in (None, "cpu") or self.placement.dtype is not None or seed:
+        elif not self.placement.default or seed:
             raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
         elif self.used_model.timed:
             raise ValueError(TIMED_ON_REAL_STATES)
@@ -92,8 +91,21 @@ class PlanRequest:
 
     @property
     def endless(self) -> bool:
-        """Whether it is for no end."""
+        """Whether the horizon is infinite."""
         return self.horizon == math.inf
+
+    @property
+    def counted_discount(self) -> float:
+        """What later rewards are multiplied with; 1 if nobody said."""
+        return 1.0 if self.discount is None else self.discount
+
+    @property
+    def data_with_ends(self) -> RunData:
+        """The data, with the ends of episodes where `terminated` says."""
+        if self.terminated is None or not isinstance(self.data, Experience):
+            return self.data
+        is_end = GivenTermination.of(self.terminated, self.data.spaces)
+        return self.data.ending_at(is_end(self.data.next_state))
 
     @property
     def used_model(self) -> Model:
@@ -104,6 +116,11 @@ class PlanRequest:
     def source(self) -> ModelPosteriors:
         """Who makes the posteriors: the strategy that explored, unless a model was named."""
         return self.data.strategy or MODEL_POSTERIORS if self.model is None else MODEL_POSTERIORS
+
+    @property
+    def own_source(self) -> ModelPosteriors | None:
+        """That strategy, if its posteriors are not the model's."""
+        return self.source if self.source.own_posteriors else None
 
     @property
     def steps(self) -> int:
@@ -129,6 +146,8 @@ class Planner(ABC):
 
     #: Whether it plans on finite worlds, also in sweeps.
     plans_finite: ClassVar[bool] = True
+    #: Whether it plans from `starts`, the first states that a user names; else these are refused.
+    takes_starts: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:
@@ -136,7 +155,7 @@ class Planner(ABC):
 
     @property
     def by_values(self) -> ValuePlanner | None:
-        """This planner, if it is Alg 1 as it stands: then curves plan many runs and checkpoints at once."""
+        """This planner if it is Alg 1 unchanged: learning curves then plan all checkpoints in one pass."""
         return None
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
@@ -149,12 +168,21 @@ class Plan(ABC):
 
     planner: Planner  # which made it
     chosen_by: Planner | None  # which chose that planner, if a user did not
-    model: Model | None  # with the kernel and the ridge that were used; None: no file could hold that kernel
+    #: With the kernel and the ridge that were used; None: it uses none, or no file could hold that kernel.
+    model: Model | None
+    source: ModelPosteriors | None = None  # the strategy whose posteriors were used; None: the model's own
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
     discount: float  # of later rewards, in the values
 
     @abstractmethod
+    def choose(self, states: States, h: int) -> Actions:
+        """The actions at states (n,d), labels or indices (n,)."""
+
+    @abstractmethod
+    def values_at(self, states: States, h: int) -> Floats:
+        """The planner's V_h at states (n,d), (n,)."""
+
     def act(
         self,
         state: npt.ArrayLike | None = None,
@@ -162,9 +190,17 @@ class Plan(ABC):
         *,
         observation: npt.ArrayLike | None = None,
     ) -> Chosen:
-        """The action at a state, or the actions at states, at step h from 0, or at what is observed."""
+        """The action at a state, or the actions at states, at step h from 0, or at what is observed.
 
-    @abstractmethod
+        A state is an index or a label, or (d,); an action too, or (a,), in the dtype in which the world takes
+        it. n states are (n,) or (n,d).
+        """
+        states, single = self._states(state, observation)
+        chosen: Actions = self._as_taken(self.choose(states, self._step(h)))
+        if not single:
+            return chosen
+        return int(chosen[0]) if chosen.ndim == 1 else np.asarray(chosen[0])
+
     def value(
         self,
         state: npt.ArrayLike | None = None,
@@ -172,7 +208,28 @@ class Plan(ABC):
         *,
         observation: npt.ArrayLike | None = None,
     ) -> Values:
-        """The planner's own V_h at a state or at states: not the policy's true value."""
+        """The planner's own V_h at a state or at states, in the reward's own units.
+
+        It is not the policy's true value.
+        """
+        states, single = self._states(state, observation)
+        values = self.values_at(states, self._step(h))
+        return float(values[0]) if single else values
+
+    def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
+        """What was given as states (n,...), and whether it was one."""
+        states = np.asarray(one_given(state, observation))
+        return (states[None], True) if states.ndim == 0 else (states, False)
+
+    def _as_taken(self, actions: Any) -> Any:
+        """The actions as the world takes them."""
+        return actions
+
+    def _step(self, h: int) -> int:
+        h = count(h, "h", at_least=0)
+        if self.horizon is not None and h >= self.horizon:
+            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
+        return h
 
     @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -181,10 +238,12 @@ class Plan(ABC):
     def __repr__(self) -> str:
         chosen = "" if self.chosen_by is None else f" chosen by {self.chosen_by!r}"
         parts = [f"{self.planner!r}{chosen}", *self._details(), f"{self.transitions:,} transitions"]
-        return f"{type(self).__name__}({', '.join(parts)}, {self.model!r})"
+        instead = "" if self.source is None else f"posteriors of {self.source!r} in the place of "
+        parts += [] if self.model is None else [f"{instead}{self.model!r}"]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _details(self) -> list[str]:
-        """What its repr says beside that."""
+        """More parts of the repr: horizon and discount."""
         steps = "no end" if self.horizon is None else f"horizon {self.horizon}"
         return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
 
@@ -200,7 +259,8 @@ class WorldPlan(Plan):
     planner: Planner
     chosen_by: Planner | None = None
     provenance: Mapping[str, Any]  # of the world
-    model: Model  # which the plan needs to act
+    model: Model | None
+    source: ModelPosteriors | None = None
     transitions: int
     expected: float | None = None  # the mean return inside the model, where it was computed
 
@@ -209,42 +269,8 @@ class WorldPlan(Plan):
         """The formula that it was planned for; None if it was a Python function."""
         return None
 
-    @abstractmethod
-    def choose(self, states: States, h: int) -> Actions:
-        """The actions at states (n,d), labels (n,)."""
-
-    @abstractmethod
-    def values_at(self, states: States, h: int) -> Floats:
-        """The planner's V_h at states (n,d), (n,)."""
-
-    def act(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> Chosen:
-        """The action at a state (d,) or the actions at states (n,d): labels, or (a,) and (n,a).
-
-        Actions have the dtype in which the world takes them.
-        """
-        states, single = self._states(state, observation)
-        chosen: Actions = self.spaces.action.as_taken(self.choose(states, self._step(h)))
-        if not single:
-            return chosen
-        return int(chosen[0]) if isinstance(self.spaces.action, Discrete) else np.asarray(chosen[0])
-
-    def value(
-        self,
-        state: npt.ArrayLike | None = None,
-        h: int = 0,
-        *,
-        observation: npt.ArrayLike | None = None,
-    ) -> Values:
-        """The planner's V_h at a state (d,) or states (n,d), in the reward's own units."""
-        states, single = self._states(state, observation)
-        values = self.values_at(states, self._step(h))
-        return float(values[0]) if single else values
+    def _as_taken(self, actions: Any) -> Any:
+        return self.spaces.action.as_taken(actions)
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,d), and whether it was one."""
@@ -263,15 +289,9 @@ class WorldPlan(Plan):
         single = given.ndim == (0 if isinstance(space, Discrete) else 1)
         return space.checked(given[None] if single else given, "state"), single
 
-    def _step(self, h: int) -> int:
-        h = count(h, "h", at_least=0)
-        if self.horizon is not None and h >= self.horizon:
-            raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
-        return h
-
 
 def one_given(state: Any, observation: Any) -> Any:
-    """The one of them that was given."""
+    """State or observation, whichever was given."""
     if (state is None) == (observation is None):
         raise ValueError("give a state, or observation=, and not both")
     return state if observation is None else observation

@@ -10,11 +10,10 @@ import numpy as np
 
 from rewardfree.arrays import Actions, Floats, States
 from rewardfree.data import Experience
-from rewardfree.dynamics import GivenTermination
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
 from rewardfree.planning.planner import PlanRequest, WorldPlan
 from rewardfree.progress import parts
-from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
 from rewardfree.ties import argmax_tied
 from rewardfree.worlds import ScaledModel, StateChange
@@ -61,14 +60,10 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
     assert isinstance(data, Experience)
     if planner.ties != "lowest":
         raise ValueError('ties="random" is for finite worlds: values of real states have no ties to speak of')
-    if request.starts is not None:
-        raise ValueError(
-            f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
-        )
-    horizon, discount = request.steps, 1.0 if request.discount is None else request.discount
+    horizon, discount = request.steps, request.counted_discount
     plans = []
     with one_blas_thread():
-        estimate = _estimate(data, request, horizon)
+        estimate = _estimate(request, horizon)
         transitions = sum(map(len, estimate.posteriors))
         told = parts(request.tell, len(request.rewards))
         for reward, tell in zip(request.rewards, told, strict=True):
@@ -85,6 +80,7 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
                     planner=planner,
                     provenance=data.provenance,
                     model=estimate.scaled.model,
+                    source=request.own_source,
                     transitions=transitions,
                     discount=discount,
                     reward=function,
@@ -123,16 +119,15 @@ def recursion_for(
     return SampledRecursion(estimate, horizon - 1, backup, gained=gained, discount=discount)
 
 
-def _estimate(data: Experience, request: PlanRequest, horizon: int) -> SampledEstimate:
+def _estimate(request: PlanRequest, horizon: int) -> SampledEstimate:
     """The estimate from the kept samples, with the posteriors of the strategy, or of a named model."""
+    data = request.data_with_ends
+    assert isinstance(data, Experience)
     scaled, source = data.fitted if request.model is None else None, request.source
     kept = data.at(np.flatnonzero(data.kept))
     if scaled is None or StateChange.of(data.spaces, kept.state, kept.next_state).meets_walls:
         scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends, behind_walls=False)
     estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
-    if request.terminated is not None:
-        is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))
-        data = data.ending_at(is_end(data.next_state))
     for h, rows in enumerate(data.designs(request.used_model.pooled)[:horizon]):
         if len(rows):
             estimate.load(h, data.at(rows))

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardfree.data import Experience
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
-from rewardfree.dynamics import Dynamics, GivenTermination
+from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
 from rewardfree.kernels import Sum
 from rewardfree.kernels.fitting.autokernel import evenly
 from rewardfree.planning.planner import PlanRequest
@@ -107,14 +107,14 @@ def left_out_error(dynamics: Dynamics) -> float:
     return float(errors.mean()) if changing.any() else 0.0
 
 
-def doubt_fallback(data: Experience, most: int) -> None:
+def doubt_fallback(data: Experience) -> None:
     """Warn where the default planner regresses values of real states, for want of a mesh."""
     if not data.is_box:
         return
-    if data.spaces.state.size > most:
+    if not has_mesh(data.spaces):
         why = (
-            f"{data.spaces.state.size} state variables are too many for DynamicsPlanner(), at most {most}: "
-            "describe the system with fewer"
+            f"{data.spaces.state.size} state variables are too many for DynamicsPlanner(), "
+            f"at most {MOST_VARIABLES}: describe the system with fewer"
         )
     else:
         why = "the model is not pooled, which DynamicsPlanner() needs (rf.Model has pooled=True)"

@@ -14,6 +14,7 @@ from rewardfree.arrays import (
     Integers,
     as_array,
     as_points,
+    check_counts_on,
     count,
     float_dtype,
     positive,
@@ -40,8 +41,7 @@ class Counts(Posteriors):
         device: str | None = None,
         dtype: DType | None = None,
     ) -> None:
-        if device not in (None, "cpu"):
-            raise ValueError(f'visits are counted on the CPU: leave device= out, got "{device}"')
+        check_counts_on(device, "this posterior")
         self.ridge = positive(ridge, "ridge") if ridge else 0.0
         points = to_numpy(as_points(candidates, "candidates"))
         if len(points) == 0:

@@ -42,14 +42,33 @@ class Line:
 
     def deviation(self, measure: str) -> Any:
         """(n,) standard deviation across runs; 0 for one run."""
-        return (
-            self.gaps[measure].std(axis=0, ddof=1) if self.runs > 1 else np.zeros(len(self.cost["samples"]))
-        )
+        return deviation(self.gaps[measure])
 
     def half_width(self, measure: str) -> Any:
-        """(n,) of the 95% confidence interval of the mean across runs, by Student's t."""
-        quantile = student.ppf(0.5 + 0.5 * CONFIDENCE, max(self.runs - 1, 1))
-        return quantile * self.deviation(measure) / np.sqrt(self.runs)
+        """(n,) of the 95% confidence interval of the mean across runs."""
+        return half_width(self.gaps[measure])
+
+    def read_at(self, cost: float, axis: str, measure: str) -> Any:
+        """(runs,) gaps of its runs at a cost, None outside its checkpoints.
+
+        Between checkpoints they are interpolated in the logarithm of the cost.
+        """
+        costs = self.cost[axis]
+        if not costs.all() or not costs[0] <= cost <= costs[-1]:
+            return None
+        logs = np.log(costs)
+        return np.array([np.interp(np.log(cost), logs, run) for run in self.gaps[measure]])
+
+
+def deviation(gaps: Any) -> Any:
+    """Standard deviation across runs of gaps (runs,n); 0 for one run."""
+    return gaps.std(axis=0, ddof=1) if len(gaps) > 1 else np.zeros(gaps.shape[1:])
+
+
+def half_width(gaps: Any) -> Any:
+    """Of the 95% confidence interval of the mean across runs (runs,n), by Student's t."""
+    runs = len(gaps)
+    return student.ppf(0.5 + 0.5 * CONFIDENCE, max(runs - 1, 1)) * deviation(gaps) / np.sqrt(runs)
 
 
 #: The lines of a panel by (strategy, planner), and panels by (world, model).

@@ -10,8 +10,9 @@ from rewardfree.experiments.folder import ResultsFolder
 from rewardfree.experiments.run_maps import read_maps
 from rewardfree.experiments.store import Store
 from rewardfree.report.gaps import Lines, Names, gap_pictures, gap_table, lines_of
+from rewardfree.report.labels import label
 from rewardfree.report.pictures import DrawingPool, Picture
-from rewardfree.report.view import about, maps_view, sweep_view, write_page
+from rewardfree.report.view import Choices, about, maps_view, sweep_view, write_page
 
 Results = TypeVar("Results")
 
@@ -92,6 +93,14 @@ class SweepReport(Report[Lines]):
         """What panels are called; None: by their worlds and models."""
         return None
 
+    def label(self, name: str) -> str:
+        """A strategy or planner in words."""
+        return label(name)
+
+    def choices(self, lines: Lines) -> Choices:
+        """What a reader of the page can choose beside one planner for all."""
+        return {}
+
     def read(self, store: Store) -> Lines:
         lines = lines_of(store.rows())
         if not lines:
@@ -107,8 +116,10 @@ class SweepReport(Report[Lines]):
     def view(self, lines: Lines, folder: ResultsFolder) -> dict[str, Any]:
         with folder.stored() as store:
             seeds = store.seeds()
-        view = sweep_view(lines, self.title, self.settings, self.panel_names(lines))
-        view["maps"] = [maps_view(maps) for maps in read_maps(folder.maps)] if folder.maps.exists() else []
+        names, choices = self.panel_names(lines), self.choices(lines)
+        view = sweep_view(lines, self.title, self.settings, names, choices, self.label)
+        maps = read_maps(folder.maps) if folder.maps.exists() else []
+        view["maps"] = [maps_view(of_world, names, self.label) for of_world in maps]
         return {**view, "about": about(seeds, folder.made())}
 
 

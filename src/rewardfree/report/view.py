@@ -6,42 +6,97 @@ Nothing is drawn here. No request leaves a page, and the same store gives the sa
 import base64
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewardfree.files import written_whole
-from rewardfree.report.gaps import AXES, CONFIDENCE, MEASURES, Line, Lines, Names, Panel, levels, panel_name
+from rewardfree.report.gaps import (
+    AXES,
+    CONFIDENCE,
+    MEASURES,
+    Line,
+    Lines,
+    Names,
+    Panel,
+    levels,
+    panel_name,
+    planned_lines,
+)
 from rewardfree.report.labels import label
+from rewardfree.report.numbers import numbers
 from rewardfree.report.style import curve_styles
+from rewardfree.report.tables import SHOWN, table_view
+from rewardfree.report.words import finding_without_data, words_in
 
-#: Of numbers on the page; fewer are shown.
-DIGITS = 6
-SHOWN = ("start", "max")
+#: Which planner's lines a choice of the page shows, for every strategy, by the name of the choice.
+Choices: TypeAlias = Mapping[str, Mapping[str, str]]
+#: What is chosen at first, where a sweep has it.
+USUAL_PLANNER = "optimistic"
 
 
-def sweep_view(lines: Lines, title: str, settings: str, names: Names | None = None) -> dict[str, Any]:
-    """Curves, tables and references of a sweep."""
-    drawn = [key for panel in lines.values() for key, line in panel.items() if not line.level]
-    strategies, planners = (list(dict.fromkeys(column)) for column in zip(*drawn, strict=True))
+def sweep_view(
+    lines: Lines,
+    title: str,
+    settings: str,
+    names: Names | None = None,
+    more: Choices | None = None,
+    labelled: Callable[[str], str] = label,
+) -> dict[str, Any]:
+    """Curves, tables and references of a sweep, and what they say in words.
+
+    A reader chooses one planner for all strategies, or a mix of planners from `more`.
+    """
+    drawn = [(key, line) for panel in lines.values() for key, line in panel.items() if not line.level]
+    strategies, planners = (
+        list(dict.fromkeys(column)) for column in zip(*(key for key, _ in drawn), strict=True)
+    )
     styles = curve_styles(strategies)
-    return {
+    choices = {**{name: dict.fromkeys(strategies, name) for name in planners}, **(more or {})}
+    view = {
         "title": title,
         "settings": settings,
         "confidence": CONFIDENCE,
-        "axes": dict(AXES),
+        "axes": {
+            name: text for name, text in AXES.items() if any(line.cost[name].all() for _, line in drawn)
+        },
         "measures": {name: MEASURES[name] for name in SHOWN},
-        "planners": {name: label(name) for name in planners},
+        "planners": {name: {"label": labelled(name), "of": dict(of)} for name, of in choices.items()},
+        "planner": USUAL_PLANNER if USUAL_PLANNER in choices else planners[0],
         "strategies": [
-            {"key": name, "label": label(name), "colour": styles[name]["color"], "dash": _dash(styles[name])}
+            {
+                "key": name,
+                "label": labelled(name),
+                "colour": styles[name]["color"],
+                "dash": _dash(styles[name]),
+            }
             for name in strategies
         ],
-        "panels": [_panel_view(panel_name(key, names), panel) for key, panel in lines.items()],
+        "panels": [_panel_view(panel_name(key, names), panel, choices) for key, panel in lines.items()],
+        "quick": "",
+        "finding": finding_without_data(lines, names),
     }
+    return {**view, "words": page_words(view)}
+
+
+def quick_view(view: dict[str, Any], command: str) -> dict[str, Any]:
+    """The same of a quick run, which says so and concludes nothing."""
+    notice = (
+        "QUICK: the worlds are too small and the runs too few to mean anything, so this page concludes "
+        f"nothing. The full run: {command}"
+    )
+    return {**view, "quick": notice, "finding": []}
+
+
+def page_words(view: Mapping[str, Any]) -> dict[str, str]:
+    """The words that a page has to explain, by its labels and claims."""
+    labels = [each["label"] for each in (*view["strategies"], *view["planners"].values())]
+    claims = [text for claim in view.get("claims", []) for text in (claim["claim"], claim["rule"])]
+    return words_in([*labels, *claims])
 
 
 def about(seeds: Sequence[int], made: Mapping[str, str]) -> dict[str, str]:
@@ -49,12 +104,7 @@ def about(seeds: Sequence[int], made: Mapping[str, str]) -> dict[str, str]:
     return {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **made}
 
 
-def numbers(values: Any) -> list[float]:
-    """An array as plain numbers, to a few digits: the same text on every machine."""
-    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, float).reshape(-1)]
-
-
-def _panel_view(title: str, panel: Panel) -> dict[str, Any]:
+def _panel_view(title: str, panel: Panel, choices: Choices) -> dict[str, Any]:
     return {
         "title": title,
         "lines": [
@@ -71,6 +121,10 @@ def _panel_view(title: str, panel: Panel) -> dict[str, Any]:
             for name, line in levels(panel).items()
         ],
         "recorded": [],
+        "tables": {
+            name: {axis: table_view(planned_lines(panel, of), levels(panel), axis) for axis in AXES}
+            for name, of in choices.items()
+        },
     }
 
 
@@ -93,17 +147,20 @@ def _dash(style: Mapping[str, Any]) -> str:
     return {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}[style["linestyle"]]
 
 
-def maps_view(maps: Mapping[str, Any]) -> dict[str, Any]:
-    """The maps of one world and of what some runs knew of it."""
+def maps_view(
+    maps: Mapping[str, Any], names: Names | None = None, labelled: Callable[[str], str] = label
+) -> dict[str, Any]:
+    """The maps of one world, which is called as its panel is, and of what some runs knew of it."""
+    key = maps["world"], maps["model"]
     return {
-        "title": label(maps["title"]),
+        "title": panel_name(key, names if names is not None and key in names else None),
         "steps": [h + 1 for h in maps["steps"]],
         "reward": _map(maps["reward"]),
         "law": _map(maps["law"]),
         "law_action": numbers([maps["law_action"]])[0],
         "runs": [
             {
-                "label": label(run["strategy"]),
+                "label": labelled(run["strategy"]),
                 "sizes": [int(n) for n in run["sizes"]],
                 "moments": [_moment(run, i) for i in range(len(run["sizes"]))],
             }
@@ -141,20 +198,24 @@ def _map(values: Any, ends: tuple[float, float] | None = None) -> dict[str, Any]
 
 # The page
 
+#: The program of a page, in the order in which it is read: one scope for all.
+PROGRAM = ("elements.js", "plots.js", "curves.js", "tables.js", "maps.js", "page.js")
+
 
 def page(view: dict[str, Any]) -> str:
     """The page as text: style, drawing library, program and numbers are all inside."""
     from plotly.offline import get_plotlyjs  # here: reading it takes its time
 
     parts = files("rewardfree.report").joinpath("page")
-    names = ("page.html", "page.css", "page.js")
-    text = {name: parts.joinpath(name).read_text(encoding="utf-8") for name in names}
+    text = {
+        name: parts.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", *PROGRAM)
+    }
     return Template(text["page.html"]).substitute(
         title=html.escape(str(view["title"])),
         css=text["page.css"],
         view=_inside_script(json.dumps(view, ensure_ascii=False, separators=(",", ":"))),
         plotly=get_plotlyjs(),
-        app=text["page.js"],
+        app="\n".join(text[name] for name in PROGRAM),
     )
 
 

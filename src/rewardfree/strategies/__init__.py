@@ -3,7 +3,7 @@
 from rewardfree.strategies.episodic import EpisodicStrategy, ValueStrategy
 from rewardfree.strategies.explore import (
     as_seeds,
-    check_parts,
+    checked_parts,
     default_model,
     explore,
     explore_many,
@@ -38,7 +38,7 @@ __all__ = [
     "WorldFailed",
     "WorldRun",
     "as_seeds",
-    "check_parts",
+    "checked_parts",
     "default_model",
     "explore",
     "explore_many",

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Row
-from rewardfree.dynamics.exploration import DISCOUNT, SETTLED, SWEEPS
+from rewardfree.dynamics.exploration import DISCOUNT, SWEEPS
 from rewardfree.dynamics.labels import LabelLaw
-from rewardfree.estimates.backups import scout_q
+from rewardfree.estimates.backups import scout_q, settled
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds import Discrete
 
-#: E is computed anew after so many steps, or this share of those there are.
+#: E is computed anew after max(REFRESH, steps / REFRESH_SHARE) new steps.
 REFRESH, REFRESH_SHARE = 20, 20
 
 
 class CountedExploration:
     """E = max_a [gain(s,a) + discount E(s')] over labels, sigma being 1/sqrt(1 + visits).
 
-    E is computed now and then, from the steps until then; the visits of the label where one is are up to
-    date. What was never tried is worth the most that is expected anywhere.
+    Visit counts are always current, E is computed now and then. What was never tried is worth the most that
+    is expected anywhere.
     """
 
     def __init__(self, run: WorldRun, objective: Callable[[Any, float], Any]) -> None:
@@ -77,12 +77,10 @@ class CountedExploration:
     def _expected(self) -> Any:
         """E of every label, from the steps so far; of one that was never met it is the largest."""
         law = LabelLaw.of(self.shape, self._run.samples(self._computed))
-        gain, tried, value = self._gain(law.visits), law.visits > 0, np.zeros(self.shape[0])
-        for _ in range(SWEEPS):
+        gain, tried = self._gain(law.visits), law.visits > 0
+
+        def update(value: Any) -> Any:
             mean = np.where(tried, law.going @ value, value.max())
-            new = scout_q(gain, mean, DISCOUNT).reshape(self.shape).max(axis=1)
-            done = np.abs(new - value).max() <= SETTLED * new.max()
-            value = new
-            if done:
-                break
-        return value
+            return scout_q(gain, mean, DISCOUNT).reshape(self.shape).max(axis=1)
+
+        return settled(update, np.zeros(self.shape[0]), SWEEPS)

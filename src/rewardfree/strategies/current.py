@@ -15,7 +15,7 @@ PILOT = 50
 MOST_POINTS = 300
 #: Candidates that a Box of actions gets.
 ACTIONS = 9
-#: After so many more steps the exploration value counts what they showed.
+#: The exploration value is updated after this many new transitions.
 COUNTED = 10
 
 #: The Bellman line of a strategy, by the horizon and the largest sigma before there are samples.
@@ -28,7 +28,7 @@ def refitted_at(n: int) -> int:
 
 
 def next_refit(n: int) -> int:
-    """The next one after n."""
+    """The first number of transitions above n at which kernels and plans are refitted."""
     return refitted_at(n) + (50 if n < 200 else 100)
 
 
@@ -96,8 +96,8 @@ class CurrentEstimate:
 class EpisodePlan:
     """Greedy actions by one Bellman line, from the steps that were kept when this was made.
 
-    Computed when it is first asked. A pooled model is the same at every step, so that the recursion to the
-    last step serves episodes that end earlier: they begin later in it.
+    Computed when it is first asked. A pooled model is the same at every step, so one recursion to the last
+    step is enough: an episode that ends earlier starts later in it.
     """
 
     def __init__(self, current: CurrentEstimate, run: WorldRun, rule: BackupRule) -> None:

@@ -16,16 +16,10 @@ class EpisodicStrategy(Strategy):
     """One episode a round. A subclass says which action to take."""
 
     def play_batch(self, batch: RunBatch) -> None:
-        xp = batch.estimate.xp
-        state, points, next_states = batch.starts(), [], []
         q = self.prepare(batch)
-        for h in range(batch.horizon):
-            z = state * batch.actions + self.action(batch, h, state, q)
-            state = batch.move(h, z)
-            points.append(z[:, 0])
-            next_states.append(state[:, 0])
+        points, next_states = batch.episode(lambda h, state: self.action(batch, h, state, q))
         if self.uses_posterior:
-            batch.estimate.add_all(xp.stack(points, axis=1), xp.stack(next_states, axis=1))
+            batch.estimate.add_all(points, next_states)
 
     def prepare(self, batch: RunBatch) -> dict[int, Array]:
         """Q_h (b,1,z), where an episode is planned before it begins."""

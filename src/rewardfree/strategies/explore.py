@@ -8,8 +8,8 @@ from typing import Any, overload
 from rewardfree.arrays import DType, Placement, check_kind, count
 from rewardfree.budget import Budget, Limits
 from rewardfree.data import COLUMNS, Experience, Transitions
-from rewardfree.dynamics.exploration import check_variables
 from rewardfree.dynamics.labels import are_labels, counts_visits
+from rewardfree.dynamics.mesh import has_mesh
 from rewardfree.model import Model, SeparatePosteriors
 from rewardfree.posterior import Posterior, room_for
 from rewardfree.progress import progress as shown
@@ -108,8 +108,8 @@ def explore(
     """Explore a world without any reward, up to a budget: `Transitions` of a finite world, else `Experience`.
 
     A Gymnasium environment or its id is taken as `from_gymnasium` makes a world of it. Without a `model` it
-    is `default_model(world, strategy)`, without a `strategy` `Scout()`, or `Uniform()` where no mesh can be
-    laid over the states: labels, or more than four variables.
+    is `default_model(world, strategy)`, without a `strategy` `Scout()`, or `Uniform()` where neither a mesh
+    can be laid over the states, of more than four variables say, nor are states and actions labels.
     `samples_per_step` counts rounds, each of which leaves a sample for every step it reaches, `transitions`
     kept samples of a pooled model, `steps` all of them, a query being one. A world of real states also takes
     `seconds`, which cannot stop a step that blocks: time is looked at after it; and a target `max_sigma`.
@@ -119,9 +119,9 @@ def explore(
     sizes: dict[str, Any] = {
         "samples_per_step": samples_per_step, "transitions": transitions, "episodes": episodes, "steps": steps
     }  # fmt: skip
-    world = as_world(world)
+    world = world if isinstance(world, FiniteWorld) else as_world(world)
     if not isinstance(world, FiniteWorld):
-        if device != "cpu" or dtype is not None or posterior is not None:
+        if not Placement(device, dtype).default or posterior is not None:
             raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
         chosen, fitting = _checked(world, model, strategy)
         limits = Limits.of(fitting, seconds, max_sigma, chosen.generative, **sizes)
@@ -155,14 +155,13 @@ def explore_many(
     batch: int | None = None,
     progress: bool | None = None,
 ) -> list[Transitions]:
-    """`explore` for many seeds, `batch` runs at a time (by default as many as memory is kind to).
+    """`explore` for many seeds, `batch` runs at a time (by default as many as fit in memory).
 
     Run by run the data are those of `explore` with that seed, whatever the batch and the device.
     """
-    strategy = Scout() if strategy is None else strategy
-    model = default_model(world, strategy) if model is None else model
-    check_parts(world, model, strategy)
-    if posterior is not None and (dtype is not None or device != "cpu"):
+    strategy, model = checked_parts(world, model, strategy)
+    placement = Placement(device, dtype)
+    if posterior is not None and not placement.default:
         raise ValueError(
             "posterior= builds its own arrays: dtype= and device= are for the default, a lattice"
         )
@@ -172,13 +171,13 @@ def explore_many(
         model, samples_per_step=samples_per_step, transitions=transitions, episodes=episodes, steps=steps
     )
     if _plays_labels(world, model, strategy):
-        if device not in (None, "cpu") or dtype is not None or posterior is not None:
+        if posterior is not None or not placement.default:
             raise ValueError("visits are counted on the CPU: leave device=, dtype= and posterior= out")
         return [_among_labels(world, model, strategy, seed, budget, progress) for seed in as_seeds(seeds)]
     strategy = strategy.within(budget, world)
     rounds = rounds_for(budget, world, strategy)
     groups = in_batches(as_seeds(seeds), batch, world, model, strategy, rounds, device)
-    source, placement = posterior and SeparatePosteriors(posterior), Placement(device, dtype)
+    source = posterior and SeparatePosteriors(posterior)
     batches = (
         RunBatch(world, model, strategy, group, rounds, source=source, placement=placement)
         for group in groups
@@ -191,7 +190,7 @@ def explore_many(
 
 
 def _plays_labels(world: FiniteWorld, model: Model, strategy: Strategy) -> bool:
-    """Whether a finite world is played as any world of labels is, where episodes stop at an end."""
+    """Whether a finite world is explored by visit counts, with episodes that stop at an end."""
     return world.grid.labelled and strategy.stops_at_ends and counts_visits(model)
 
 
@@ -210,17 +209,23 @@ def _among_labels(
 
 def default_model(world: FiniteWorld | World, strategy: Strategy | None = None) -> Model:
     """The model to use where nothing better is known: see `Strategy.default_model`."""
-    if strategy is not None:
-        check_kind(strategy, Strategy, "strategy", "a strategy such as Online(beta=0.1)")
-    return (Scout() if strategy is None else strategy).default_model(world)
+    return _filled_in(world, None, strategy)[1]
 
 
-def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tuple[Strategy, Model]:
-    """A strategy and a model for real states, with defaults filled in."""
+def _filled_in(
+    world: FiniteWorld | World, model: Model | None, strategy: Strategy | None
+) -> tuple[Strategy, Model]:
+    """A strategy and a model, by default what is used where a user names none."""
     strategy = _default_strategy(world) if strategy is None else strategy
     check_kind(strategy, Strategy, "strategy", "a strategy such as Scout()")
     model = strategy.default_model(world) if model is None else model
     check_kind(model, Model, "model", "rf.Model(kernel, ridge) or rf.Model(rf.AutoKernel())")
+    return strategy, model
+
+
+def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tuple[Strategy, Model]:
+    """A strategy and a model for real states, with defaults filled in."""
+    strategy, model = _filled_in(world, model, strategy)
     if model.timed:
         raise ValueError(TIMED_ON_REAL_STATES)
     if not strategy.plays_worlds:
@@ -239,13 +244,9 @@ def _checked(world: World, model: Model | None, strategy: Strategy | None) -> tu
     return strategy, model
 
 
-def _default_strategy(world: World) -> Strategy:
-    """Scout; at random where no mesh fits its states."""
-    if are_labels(world.spaces):  # which are counted
-        return Scout()
-    try:
-        check_variables(world.spaces)
-    except ValueError:
+def _default_strategy(world: FiniteWorld | World) -> Strategy:
+    """Scout; at random where neither a mesh fits its states nor visits of labels are counted."""
+    if isinstance(world, World) and not (has_mesh(world.spaces) or are_labels(world.spaces)):
         return Uniform()
     return Scout()
 
@@ -273,15 +274,15 @@ def _environment(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in provenance.items() if name != "world"}
 
 
-def check_parts(world: Any, model: Any, strategy: Any) -> None:
-    """Refuse what is not a finite world, a model and a strategy that go together."""
+def checked_parts(world: Any, model: Model | None, strategy: Strategy | None) -> tuple[Strategy, Model]:
+    """A strategy and a model that go together with a finite world, with defaults filled in."""
     check_world(world)
-    check_kind(model, Model, "model", "rf.Model(kernel, ridge)")
-    check_kind(strategy, Strategy, "strategy", "a strategy such as Online(beta=0.1)")
+    strategy, model = _filled_in(world, model, strategy)
     if not strategy.plays_finite:
         raise ValueError(f"{type(strategy).__name__} is for real states, and this world is finite: {world!r}")
     strategy.check_model(model)
     strategy.check_grid(world.grid)
+    return strategy, model
 
 
 def as_seeds(seeds: Any) -> list[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rewardfree.arrays import Array, Integers, count, to_numpy
 from rewardfree.dynamics.exploration import check_variables, exploration_posterior
@@ -67,7 +68,7 @@ class Generative(Strategy):
         return batch.estimate.xp.broadcast_to(z[:, None], (batch.runs, 1))
 
 
-def query_plan(model: Model, candidates: Array, n: int) -> Integers:
+def query_plan(model: Model, candidates: npt.ArrayLike, n: int) -> Integers:
     """The first n queries of Alg 2 as candidate indices (n,): z_i = argmax_z sigma_{i-1}(z).
 
     sigma depends on where one looked, never on what was seen: the whole list exists before any data do, and

@@ -9,12 +9,12 @@ import numpy as np
 
 from rewardfree.arrays import CPU, Array, Placement, to_numpy
 from rewardfree.data import Transitions
-from rewardfree.estimates import Backup, Empty, FiniteEstimate, scout_q, state_value
+from rewardfree.estimates import Backup, Empty, FiniteEstimate, best_of_clipped, scout_q, state_value
 from rewardfree.model import Model, ModelPosteriors
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import argmax_tied, best_of_clipped
+from rewardfree.ties import argmax_tied
 from rewardfree.worlds.finite import FiniteWorld, next_states
 
 #: A long exploration is played in this many parts.
@@ -97,9 +97,9 @@ class RunBatch:
         return self.played >= self.rounds or bool(self.stopped.all())
 
     def stop(self, done: Array) -> None:
-        """Runs (b,) that are done: the rounds before this one are all that they have.
+        """End runs (b,) before this round.
 
-        They are played on beside the others, but nothing of it is theirs.
+        They still play in the batch, but what they do is discarded.
         """
         new = to_numpy(done) & ~self.stopped
         if new.any():
@@ -173,6 +173,19 @@ class RunBatch:
         self._next_states[:, self.now, columns] = next_state[:, None, :]
         return next_state
 
+    def episode(self, act: Callable[[int, Array], Array]) -> tuple[Array, Array]:
+        """Play the round's one episode by act(h, state), actions (b,1) at states (b,1).
+
+        The points and the next states are returned, (b,h).
+        """
+        state, points, next_states = self.starts(), [], []
+        for h in range(self.horizon):
+            z = state * self.actions + act(h, state)
+            state = self.move(h, z)
+            points.append(z[:, 0])
+            next_states.append(state[:, 0])
+        return self.estimate.xp.stack(points, axis=1), self.estimate.xp.stack(next_states, axis=1)
+
     def tie_breaks(self, h: int, episode: int | None = None) -> Array | None:
         """Uniform numbers (b,k) that decide between ties at those steps; None: the lowest index wins."""
         return None if self._ties is None else self._ties[:, self.now, self.round.columns(h, episode)][:, 0]
@@ -219,14 +232,15 @@ class RunBatch:
         Clipped to what the remaining steps can gain at most: no regression can promise more than that.
         """
         xp = self.estimate.xp
-        ceiling: Any = 0.0
+        ceilings: dict[int, Any] = {0: 0.0}  # by the steps to go: (b,1,1), on the device
 
         def q(_: Any, mean: Any, sigma: Array, to_go: int) -> Array:
-            nonlocal ceiling
             gains = gain(sigma, self.estimate.ridge)
-            ceiling = ceiling + xp.max(gains, axis=-1, keepdims=True)  # (b,1,1)
+            ceilings[to_go] = ceilings[to_go - 1] + xp.max(gains, axis=-1, keepdims=True)
             value = scout_q(gains, mean)
-            return gains if mean is None else xp.minimum(xp.maximum(value, xp.zeros_like(gains)), ceiling)
+            if mean is None:
+                return gains
+            return xp.minimum(xp.maximum(value, xp.zeros_like(gains)), ceilings[to_go])
 
         return self.backwards(self.horizon - 1, Backup(q, limits=lambda to_go: (0.0, math.inf)))
 

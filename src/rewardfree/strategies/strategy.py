@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import non_negative
+from rewardfree.arrays import check_counts_on, non_negative
 from rewardfree.budget import Budget
 from rewardfree.dynamics.labels import are_labels
 from rewardfree.kernels import Delta
@@ -154,10 +154,8 @@ class Strategy(ModelPosteriors, ABC):
 
     def check_device(self, device: str | None) -> None:
         """Refuse a device that it does not run on."""
-        if self.cpu_only and device not in (None, "cpu"):
-            raise ValueError(
-                f'{type(self).__name__} counts visits, on the CPU: leave device= out, got "{device}"'
-            )
+        if self.cpu_only:
+            check_counts_on(device, type(self).__name__)
 
     def within(self, budget: Budget, world: FiniteWorld) -> Strategy:
         """This strategy with what it leaves to the budget filled in."""

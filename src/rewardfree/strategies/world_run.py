@@ -65,7 +65,7 @@ def _form(space: Space) -> tuple[Any, tuple[int, ...]]:
     return (np.float64, (space.size,)) if isinstance(space, Box) else (np.int64, ())
 
 
-#: A world that can be put into any state is also asked where episodes begin, so often.
+#: How many first states are drawn from a world that can be set to any state.
 STARTS = 20
 
 

@@ -12,7 +12,7 @@ import rewardfree as rf
 from rewardfree.arrays import count, probability
 from rewardfree.experiments.curves import learning_curves
 from rewardfree.experiments.sweep import MOST_RUNS
-from rewardfree.planning.finite import backward, reward_tables
+from rewardfree.planning.finite import RewardColumns, backward
 from rewardfree.presets import PUBLISHED
 from rewardfree.progress import progress as shown
 from rewardfree.report.labels import label
@@ -61,9 +61,9 @@ def errors_of_run(
         pass
     estimate, planner = batch.settled(), rf.Mean()
     posteriors = cast(rf.posterior.Lattice | rf.posterior.Counts, estimate.posteriors)
-    table = reward_tables([reward], world.grid, world.horizon, planner)
+    rewards = RewardColumns([reward], world.grid, world.horizon, planner)
     with one_blas_thread():
-        _, values = backward(lambda h: estimate, table, planner, world.horizon)
+        _, values = backward(lambda h: estimate, rewards, planner, world.horizon)
         ratios, noises = [], []
         for h in range(world.horizon - 1):
             V = values[0, 0, h + 1]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rewardfree.arrays import Array, as_array, as_horizon, check_finite, check_kind, count, to_numpy
 from rewardfree.files import content_of, read_arrays, write_arrays
 from rewardfree.worlds.grid import NAMED_ARRAYS, Grid, given_in
 from rewardfree.worlds.spaces import Discrete
 
+#: Where episodes begin: a state, a distribution over states (s,), or None for the usual one.
+Start: TypeAlias = npt.ArrayLike | None
 #: How far the sum of a row of P may be from 1: rounding of hundreds of terms, also in float32.
 ROW_SUM = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 #: Of files without names and ends, which older versions read too, and of those with them.
@@ -33,13 +36,13 @@ class FiniteWorld:
 
     def __init__(
         self,
-        P: Array,
+        P: npt.ArrayLike,
         horizon: int,
-        start: Any = None,
+        start: Start = None,
         *,
-        states: Array | Mapping[str, Any] | Discrete | None = None,
-        actions: Array | Mapping[str, Any] | Discrete | None = None,
-        ends: Any = (),
+        states: npt.ArrayLike | Mapping[str, npt.ArrayLike] | Discrete | None = None,
+        actions: npt.ArrayLike | Mapping[str, npt.ArrayLike] | Discrete | None = None,
+        ends: npt.ArrayLike = (),
     ) -> None:
         self.horizon = as_horizon(horizon)
         self.P = _transition_law(P, self.horizon)

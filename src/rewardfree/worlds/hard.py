@@ -14,7 +14,7 @@ from rewardfree.kernels import Kernel, Matern, as_kernel
 from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED
 from rewardfree.streams import stream
-from rewardfree.worlds.finite import FiniteWorld, check_world
+from rewardfree.worlds.finite import FiniteWorld, Start, check_world
 from rewardfree.worlds.instance import Instance
 from rewardfree.worlds.rkhs import check_size, smooth_draw
 
@@ -52,7 +52,7 @@ def sharpened_world(
     actions: int = 100,
     horizon: int = 10,
     coarse: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> Instance:
     """A draw of the paper with raised contrasts, P = softmax(sharpness f), and a reward (s,a) of one bump.
 
@@ -65,9 +65,9 @@ def sharpened_world(
     s, a = np.linspace(0, 1, len(law))[:, None], np.linspace(0, 1, law.shape[1])[None, :]
     top = stream(seed, "reward").random(2)
     square = ((s - top[0]) ** 2 + (a - top[1]) ** 2) / width**2
-    about = f"a draw of the paper's with raised contrasts, seed {seed}"
+    description = f"a draw of the paper's with raised contrasts, seed {seed}"
     rewards = np.exp(-0.5 * square)[None]
-    return Instance("sharpened", about, FiniteWorld(law, horizon, start), rewards, Model(kernel, ridge))
+    return Instance("sharpened", description, FiniteWorld(law, horizon, start), rewards, Model(kernel, ridge))
 
 
 def corridor_world(
@@ -79,7 +79,7 @@ def corridor_world(
     states: int = 100,
     actions: int = 100,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> Instance:
     """A noisy corridor that drifts to the left, and a reward (s,a): a walk to the right end pays.
 
@@ -90,15 +90,26 @@ def corridor_world(
     drift, consolation = non_negative(drift, "drift"), non_negative(consolation, "consolation")
     if consolation > 1.0:
         raise ValueError(f"consolation must be at most 1, the reward at the right end, got {consolation}")
-    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
-    check_size((states, actions, states))
-    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
-    law = noisy_law(s[:, None], s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0) - drift, noise)
+    s, a, moved = _line(states, actions, stride)
+    law = noisy_law(s[:, None], (moved - drift)[..., None], noise)
     right = np.exp(-0.5 * ((s[:, None] - 1.0) / 0.05) ** 2) * np.ones_like(a)
     left = consolation * (1.0 - s[:, None]) * (1.0 - a[None, :])
-    about = "a noisy corridor that drifts back; a little is paid for staying at the wrong end"
+    description = "a noisy corridor that drifts back; a little is paid for staying at the wrong end"
     world, model = FiniteWorld(law, horizon, start), Model(MATERN, PUBLISHED.ridge(MATERN))
-    return Instance("corridor", about, world, np.maximum(right, left)[None], model)
+    return Instance("corridor", description, world, np.maximum(right, left)[None], model)
+
+
+def _line(
+    states: Any, actions: Any, stride: float, at_least: int = 2, laws: tuple[int, ...] = ()
+) -> tuple[Any, Any, Any]:
+    """Even states and actions of [0,1], and where an action a moves: by stride (2a - 1), (s,a).
+
+    Refuses laws (..., s, a, s') that would not fit.
+    """
+    states, actions = count(states, "states", at_least=at_least), count(actions, "actions", at_least=2)
+    check_size((*laws, states, actions, states))
+    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
+    return s, a, s[:, None] + stride * (2.0 * a[None, :] - 1.0)
 
 
 def noisy_law(states: Any, mean: Any, noise: float, room: Any = True) -> Any:
@@ -124,20 +135,17 @@ def tide_world(
     states: int = 50,
     actions: int = 50,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> FiniteWorld:
     """A corridor whose drift turns once within an episode: a law for each step. More drift is harder.
 
     An action a of [0,1] moves by stride (2a - 1), the tide of step h by drift cos(2 pi h/H).
     """
     stride, drift, noise = positive(stride, "stride"), non_negative(drift, "drift"), positive(noise, "noise")
-    states, actions = count(states, "states", at_least=2), count(actions, "actions", at_least=2)
     horizon = as_horizon(horizon)
-    check_size((horizon, states, actions, states))
-    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
-    moved = s[:, None, None] + stride * (2.0 * a[None, :, None] - 1.0)
+    s, _, moved = _line(states, actions, stride, laws=(horizon,))
     tide = drift * np.cos(2.0 * np.pi * np.arange(horizon) / horizon)
-    laws = np.stack([noisy_law(s[:, None], moved + current, noise) for current in tide])
+    laws = np.stack([noisy_law(s[:, None], (moved + current)[..., None], noise) for current in tide])
     return FiniteWorld(laws, horizon, start)
 
 
@@ -149,7 +157,7 @@ def portal_world(
     states: int = 100,
     actions: int = 100,
     horizon: int = 10,
-    start: Any = 0,
+    start: Start = 0,
 ) -> FiniteWorld:
     """Two halves of a line, the right one reached only from a few states. A narrower gate is harder.
 
@@ -158,18 +166,15 @@ def portal_world(
     everything leads back.
     """
     gate, stride, noise = positive(gate, "gate"), positive(stride, "stride"), positive(noise, "noise")
-    states, actions = count(states, "states", at_least=4), count(actions, "actions", at_least=2)
-    check_size((states, actions, states))
-    s, a = np.linspace(0, 1, states), np.linspace(0, 1, actions)
+    s, a, moved = _line(states, actions, stride, at_least=4)
     left = s < 0.5
-    moved = s[:, None] + stride * (2.0 * a[None, :] - 1.0)
-    law = np.empty((states, actions, states))
+    law = np.empty((*moved.shape, len(s)))
     law[left] = _within(s, moved[left], noise, left)
     law[~left] = _within(s, moved[~left], noise, ~left)
     at_gate = (s > 0.4 - gate - 1e-9) & (s <= 0.4 + 1e-9)
     if not at_gate.any() or not (a > 0.7).any():
         raise ValueError(
-            f"gate must hold a state: none of {states} lies within {gate:g} below 0.4; use a wider one, "
+            f"gate must hold a state: none of {len(s)} lies within {gate:g} below 0.4; use a wider one, "
             "or more states"
         )
     law[np.ix_(at_gate, a > 0.7)] = _within(s, np.array([[0.75]]), noise, ~left)[0, 0]
@@ -185,7 +190,7 @@ def rooms_world(
     side: int = 12,
     moves: int = 5,
     horizon: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> FiniteWorld:
     """Two rooms of a square with a wall at x = 0.5 and a door in its middle. A narrower door is harder.
 

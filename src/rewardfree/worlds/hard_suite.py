@@ -54,20 +54,22 @@ def _model(kernel: Kernel) -> Model:
 
 
 def _sharpened(
-    about: str, kernel: Kernel, sharpness: float, seed: int, learner: Kernel | None = None
+    description: str, kernel: Kernel, sharpness: float, seed: int, learner: Kernel | None = None
 ) -> Callable[[str], Instance]:
     def make(name: str) -> Instance:
         law = sharpened_law(kernel, PUBLISHED.ridge(kernel), sharpness=sharpness, seed=seed)
         world = FiniteWorld(law, HORIZON, PUBLISHED.start)
-        return Instance(name, about, world, bumps(world, REWARDS, seed=seed), _model(learner or kernel))
+        return Instance(name, description, world, bumps(world, REWARDS, seed=seed), _model(learner or kernel))
 
     return make
 
 
 def _portal(name: str) -> Instance:
     world = portal_world(horizon=HORIZON)
-    about = "the right half of a line is reached from a few states only, and all rewards lie there"
-    return Instance(name, about, world, bumps(world, REWARDS, low=0.55, high=0.95, seed=5), _model(MATERN))
+    description = "the right half of a line is reached from a few states only, and all rewards lie there"
+    return Instance(
+        name, description, world, bumps(world, REWARDS, low=0.55, high=0.95, seed=5), _model(MATERN)
+    )
 
 
 def _corridor(name: str) -> Instance:
@@ -80,15 +82,15 @@ def _corridor(name: str) -> Instance:
 def _rooms(name: str) -> Instance:
     world = rooms_world(horizon=HORIZON)
     rewards = bumps(world, REWARDS, width=0.15, low=(0.55, 0.0), high=1.0, only_states=True, seed=7)
-    about = "two rooms of a square with one door, rewards in the other room"
-    return Instance(name, about, world, rewards, _model(Matern(nu=1.5, lengthscale=0.3)))
+    description = "two rooms of a square with one door, rewards in the other room"
+    return Instance(name, description, world, rewards, _model(Matern(nu=1.5, lengthscale=0.3)))
 
 
 def _tide(name: str) -> Instance:
     world = tide_world(horizon=HORIZON)
     rewards = bumps(world, REWARDS, width=0.05, low=0.5, only_states=True, seed=8)
-    about = "a corridor whose drift turns within an episode: a law for each step"
-    return Instance(name, about, world, rewards, _model(MATERN))
+    description = "a corridor whose drift turns within an episode: a law for each step"
+    return Instance(name, description, world, rewards, _model(MATERN))
 
 
 _FAMILIES: dict[str, Callable[[str], Instance]] = {

@@ -22,7 +22,7 @@ class Instance:
     """
 
     name: str
-    about: str
+    description: str
     world: FiniteWorld
     rewards: Floats  # (c,s,a)
     model: Model = FITTED

@@ -13,7 +13,7 @@ from rewardfree.model import Model
 from rewardfree.presets import PUBLISHED, Preset, preset_named
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.finite import FiniteWorld
+from rewardfree.worlds.finite import FiniteWorld, Start
 from rewardfree.worlds.instance import Instance
 
 #: Added to the diagonal of a prior covariance that is singular to rounding, times its largest entry. A draw
@@ -37,7 +37,7 @@ def rkhs_world(
     actions: int = 100,
     horizon: int = 10,
     coarse: int = 10,
-    start: Any = None,
+    start: Start = None,
 ) -> Instance:
     """A world and a reward (s,a) in [0,1] as the paper draws them; the learner's kernel is the same one.
 
@@ -60,8 +60,8 @@ def rkhs_world(
     law /= law.sum(axis=-1, keepdims=True)
     reward = smooth_draw(kernel, ridge, (states, actions), coarse, stream(seed, "reward"))
     reward = (reward - reward.min()) / (reward.max() - reward.min())
-    about = f"a draw of the paper's, seed {seed}"
-    return Instance("rkhs", about, FiniteWorld(law, horizon, start), reward[None], Model(kernel, ridge))
+    description = f"a draw of the paper's, seed {seed}"
+    return Instance("rkhs", description, FiniteWorld(law, horizon, start), reward[None], Model(kernel, ridge))
 
 
 def check_size(shape: tuple[int, ...]) -> None:

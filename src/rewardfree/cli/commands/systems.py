@@ -251,7 +251,9 @@ def info(
 def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:
     """The data in a file; a CSV file is read with the variables of a world, if one is given."""
     if action is not None and (world is not None or source.suffix != ".csv"):
-        raise ValueError("--action is for a CSV file without --env: what else there is says it itself")
+        raise ValueError(
+            "--action is for a CSV file without --env: npz files and worlds name their actions, leave it out"
+        )
     data: Any
     if source.suffix == ".csv":
         names = None if action is None else [name.strip() for name in action.split(",")]

@@ -20,7 +20,7 @@ NEGLIGIBLE = 1e-3
 def imagined_returns(
     plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0, tell: Told = unheard
 ) -> list[tuple[Any, Any]]:
-    """For plans of one reward on one mesh: the returns (k,) inside the model from states (k,d), and all met.
+    """For each plan of one reward on one mesh: returns (k,) in the model from states (k,d), and states.
 
     Where next states are interpolated a step costs as much as its calls, so all plans take it together.
     """

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import as_number, count
+from rewardfree.arrays import as_discount, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import (
     DRAWS,
+    MOST_VARIABLES,
     Dynamics,
     GivenTermination,
     Mesh,
@@ -20,6 +21,7 @@ from rewardfree.dynamics import (
     NextStateModel,
     ObservedTermination,
     carry_over,
+    has_mesh,
     met_box,
     trusted_box,
 )
@@ -31,7 +33,7 @@ from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.planning.trust import doubt_fit, doubt_states
 from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
-from rewardfree.rewards import RewardFunction, ends_of
+from rewardfree.rewards import RewardFunction
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
@@ -68,16 +70,17 @@ class Preparation:
             raise ValueError(f"at least two transitions are needed to learn dynamics, got {len(samples)}")
         scaled = data.fitted if model is None else None
         self.dynamics = Dynamics.learn(data.spaces, model or data.model, samples, scaled)
-        if self.dynamics.space.size not in SIDES:
+        if not has_mesh(data.spaces):
             raise ValueError(
-                f"DynamicsPlanner takes up to {max(SIDES)} state variables, got {self.dynamics.space.size}: "
+                f"DynamicsPlanner takes up to {MOST_VARIABLES} state variables, "
+                f"got {self.dynamics.space.size}: "
                 'use rf.Mean(clip="range"), which regresses values instead'
             )
         self.is_end: Any
         if terminated is None:
             self.is_end = ObservedTermination(data.spaces.state, samples.next_state, samples.terminated)
         else:
-            self.is_end = GivenTermination(data.spaces.state, *ends_of(terminated, data.spaces))
+            self.is_end = GivenTermination.of(terminated, data.spaces)
         self.actions = data.spaces.action.candidates(planner.actions)
         self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
@@ -262,6 +265,7 @@ class DynamicsPlanner(Planner):
     rounds: int | None = None
     noise: bool | None = None
     plans_finite: ClassVar[bool] = False
+    takes_starts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
@@ -274,9 +278,7 @@ class DynamicsPlanner(Planner):
         if self.noise not in (None, True, False):
             raise ValueError(f"noise must be True, False or None, got {self.noise!r}")
         if self.discounts is not None:
-            numbers = tuple(as_number(discount, "discount") for discount in self.discounts)
-            if not all(0.0 < discount <= 1.0 for discount in numbers):
-                raise ValueError(f"discounts must lie in (0, 1], got {self.discounts!r}")
+            numbers = tuple(as_discount(discount, "discounts") for discount in self.discounts)
             object.__setattr__(self, "discounts", numbers)
         if self.depths is not None:
             object.__setattr__(self, "depths", tuple(count(depth, "depth") for depth in self.depths))
@@ -288,7 +290,7 @@ class DynamicsPlanner(Planner):
         return plan_on_mesh(self, request)
 
     def discounts_for(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
-        """Those to try: a user's own, or by the horizon, one of them nearly 1."""
+        """Discounts to try: the given ones, or 0.99 and 1 - 0.2/H."""
         if discount is not None:
             return (discount,)
         if self.discounts is not None:
@@ -332,7 +334,7 @@ def plan_on_mesh(
     with one_blas_thread():
         preparation = Preparation.of(planner, data, request.model, request.terminated, predictor)
         starts = _starts(preparation.dynamics.space, data, request.starts)
-        counted = 1.0 if request.discount is None else request.discount
+        counted = request.counted_discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
         told = zip(searches, parts(request.tell, len(searches)), strict=True)
         return [_best(planner, search, request.discount, tell) for search, tell in told]

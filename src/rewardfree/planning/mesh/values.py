@@ -14,7 +14,7 @@ from rewardfree.progress import Told, unheard
 SETTLED = 1e-5
 #: Sweeps of an infinite horizon, and sweeps between two looks whether they have settled.
 MOST_SWEEPS, LOOK = 20_000, 10
-#: On a mesh with more nodes not every table is kept: all up to that many steps to go, then ever fewer.
+#: On a mesh with more nodes every table is kept up to ALL_UP_TO steps to go, beyond that every 2nd, 4th, ...
 FINE_MESH, ALL_UP_TO = 20_000, 32
 
 
@@ -85,7 +85,7 @@ def value_iteration(
         if k % LOOK == 0 and not changing:
             change = new - value
             low, high = float(change.min()), float(change.max())
-            # What every node gains alike it will go on to gain, unless one can end an episode instead.
+            # A change that is equal at all nodes will repeat, unless an episode can end.
             still = max(abs(low), abs(high)) if ending else high - low
             if still <= SETTLED * max(float(np.ptp(new)), 1e-30):
                 drift = 0.5 * (low + high) * discount

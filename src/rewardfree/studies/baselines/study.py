@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from rewardfree.report.labels import label
 from rewardfree.report.panels import DrawnCurve, panels_figure
 from rewardfree.report.pictures import Picture
 from rewardfree.report.style import curve_styles
-from rewardfree.report.view import about, sweep_view
+from rewardfree.report.view import about, quick_view, sweep_view
 from rewardfree.studies.baselines.specification import (
     DELTA,
     EPSILON,
@@ -335,4 +335,5 @@ class Baselines(ComparisonStudy):
         title = "Every system that the paper names, on the same worlds"
         settings = f"gaps are means over {REWARDS} rewards; {SCALES}"
         view = sweep_view(lines, title, settings, names={key: key[0] for key in lines})
-        return {**view, "about": about(self.seeds, folder.made())}
+        view["about"] = about(self.seeds, folder.made())
+        return quick_view(view, replace(self, quick=False).command) if self.quick else view

@@ -7,14 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 import rewardfree as rf
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import Gap, gap_of_values, optimal_value, values_of_actions
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache
-from rewardfree.planning import ValuePlanner, backward, estimates_of
+from rewardfree.planning import RewardColumns, ValuePlanner, backward, estimates_of
 from rewardfree.rewards import reward_table
 from rewardfree.studies.problems import WorldUnit, instance_named, measured
 from rewardfree.threads import one_blas_thread
@@ -131,7 +129,8 @@ class _Evaluation:
 
     def _gaps(self, estimates: Callable[[int], FiniteEstimate], planner: ValuePlanner) -> list[Gap]:
         world = self.instance.world
-        actions, _ = backward(estimates, np.stack(self.tables), planner, world.horizon)
+        rewards = RewardColumns(list(self.instance.rewards), world.grid, world.horizon, planner)
+        actions, _ = backward(estimates, rewards, planner, world.horizon)
         return [
             gap_of_values(world, best, values_of_actions(world.P, table, chosen)[0])
             for best, table, chosen in zip(self.optimal, self.tables, actions[0], strict=True)

@@ -64,9 +64,11 @@ def scores_table(records: list[dict[str, Any]], tasks: Any) -> list[str]:
     heads = "".join(f"{name:>13}" for name in DATA.values())
     lines = [f"{'task':<23}{heads}{'best published':>16}  (training budget)"]
     for task in tasks:
-        own = {name: returns[task.env, "own", source] for source, name in DATA.items()}
-        cells = "".join(f"{values.mean():>13.2f}" for values in own.values())
-        reached = [name for name, values in own.items() if values.mean() >= task.best_published - ROUNDING]
+        by_source = {name: returns[task.env, "own", source] for source, name in DATA.items()}
+        cells = "".join(f"{values.mean():>13.2f}" for values in by_source.values())
+        reached = [
+            name for name, values in by_source.items() if values.mean() >= task.best_published - ROUNDING
+        ]
         by = f"  reached by {' and '.join(reached)}" if reached else ""
         best = f"{task.best_published:>16g}  ({task.published_steps:,})"
         lines.append(f"{task.name:<23}{cells}{best}{by}")
@@ -115,12 +117,12 @@ def _seconds(records: list[dict[str, Any]], tasks: Any) -> list[str]:
     """CPU seconds of exploring and planning, the largest of all seeds and rewards."""
     lines = [f"{'CPU seconds, largest':<23}{'explore, queries':>18}{'explore, online':>18}{'plan':>8}"]
     for task in tasks:
-        own = [record for record in records if record["env"] == task.env]
+        of_task = [record for record in records if record["env"] == task.env]
         cells = []
         for source in ("generative", "online"):
-            times = [record["seconds"]["explore"] for record in own if record["source"] == source]
+            times = [record["seconds"]["explore"] for record in of_task if record["source"] == source]
             cells.append(f"{max(times):>18.1f}" if times else f"{'-':>18}")
-        plans = [record["seconds"]["plan"] for record in own if record["source"] != "oracle"]
+        plans = [record["seconds"]["plan"] for record in of_task if record["source"] != "oracle"]
         lines.append(f"{task.name:<23}" + "".join(cells) + (f"{max(plans):>8.1f}" if plans else ""))
     return lines
 

@@ -30,6 +30,12 @@ def beta_lines(panel: Panel, algorithm: str, betas: Sequence[float]) -> dict[flo
     return lines
 
 
+def beta_label(name: str) -> str:
+    """A strategy or planner of this sweep in words: its beta ends its name."""
+    of, _, beta = name.rpartition("-")
+    return f"{label(of)}, β = {beta}" if of in {*ALGORITHMS, "optimistic"} else label(name)
+
+
 def betas_figure(panel: Panel, betas: Sequence[float], title: str, measure: str = "start") -> Any:
     """Four panels of curves, one for each beta, and the references in all of them."""
     styles = curve_styles(f"β = {beta:g}" for beta in betas)

@@ -19,6 +19,7 @@ from rewardfree.studies.paper.betas import ALGORITHMS, beta_lines
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "unknown"
 DEPENDS, DEPENDS_ON_TIES = "depends on the axis", "depends on axis or ties"
 ACCOUNTING = "accounting, no verdict"
+NOT_JUDGED = ""
 BELOW, TIE, ABOVE = "below", "tie", "above"
 #: Of all claims: a difference of two means is a tie up to this number of its standard errors.
 TIE_ERRORS = 2.0
@@ -43,12 +44,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The stores that claims are judged by; those that are missing leave some of them open."""
+    """The stores that claims are judged by; those that are missing leave some of them open.
+
+    Quick ones are too small to judge by: comparisons are made, as a look at what a page has, and no verdict.
+    """
 
     figure1: Lines | None = None
     betas: Lines | None = None
     repeats: Lines | None = None
     horizon: int = 10
+    quick: bool = False
 
     @property
     def panels(self) -> dict[str, Panel]:
@@ -68,9 +73,11 @@ class Check:
 
 def judged(evidence: Evidence) -> list[Claim]:
     """Every claim, in the order of the paper; some also on each draw and with random ties of Alg 2."""
-    draws = {"draw by draw": list(_draws(evidence))}
-    ties = {"with equal sigmas of Alg 2 broken at random": _ties_at_random(evidence)}
-    return [
+    draws, ties = {}, {}
+    if not evidence.quick:
+        draws = {"draw by draw": list(_draws(evidence))}
+        ties = {"with equal sigmas of Alg 2 broken at random": _ties_at_random(evidence)}
+    claims = [
         _with_verdicts(_generative_best, evidence, draws),
         _with_verdicts(_online_beats_qiu, evidence, draws),
         _with_verdicts(_greedy_close, evidence, draws),
@@ -80,6 +87,7 @@ def judged(evidence: Evidence) -> list[Claim]:
         _stable(evidence),
         _price(evidence),
     ]
+    return [replace(claim, verdict=NOT_JUDGED) for claim in claims] if evidence.quick else claims
 
 
 def _draws(evidence: Evidence) -> Iterator[Evidence]:
@@ -107,7 +115,7 @@ def _ties_at_random(evidence: Evidence) -> list[Evidence]:
 def _with_verdicts(
     judge: Callable[[Evidence], Claim], evidence: Evidence, again: Mapping[str, Sequence[Evidence]]
 ) -> Claim:
-    """A claim, and after what was found how the same rule judges other evidence; its verdict is its own."""
+    """The claim, with the verdicts of the same rule on other evidence appended to its findings."""
     claim, lines = judge(evidence), []
     for where, others in again.items():
         verdicts = Counter(judge(other).verdict for other in others)
@@ -120,14 +128,19 @@ def _with_verdicts(
 
 
 def _claim(
-    claim: str, rule: str, checks: Iterable[Check], judged_by: Lines | None, number: str = ""
+    claim: str,
+    rule: str,
+    checks: Iterable[Check],
+    judged_by: Lines | None,
+    number: str = "",
+    study: str = "figure1",
 ) -> Claim:
-    """One verdict from what is true on each axis; `judged_by` are the lines that were compared."""
+    """One verdict from what is true on each axis; `judged_by` are the lines of `study` that were compared."""
     checks = list(checks)
     true = sum(check.true for check in checks)
     found = tuple(check.text for check in checks)
     if not found:
-        return Claim(claim, rule, _why_unknown(judged_by), (), UNKNOWN)
+        return Claim(claim, rule, _why_unknown(judged_by, study), (), UNKNOWN)
     number = number or f"true in {true} of {len(found)} comparisons"
     return Claim(claim, rule, number, found, _verdict(checks))
 
@@ -146,8 +159,10 @@ def _verdict(checks: Sequence[Check]) -> str:
     return DEPENDS if alike else DEPENDS_ON_TIES
 
 
-def _why_unknown(lines: Lines | None) -> str:
-    panels = (lines or {}).values()
+def _why_unknown(lines: Lines | None, study: str) -> str:
+    if lines is None:
+        return f"nothing to compare: rewardfree reproduce {study} has not run here"
+    panels = lines.values()
     runs = [line.runs for panel in panels for line in panel.values() if not line.level]
     return "one run: no standard error" if max(runs, default=0) == 1 else "nothing to compare"
 
@@ -174,15 +189,10 @@ def at_equal(one: Line, other: Line, axis: str) -> list[tuple[float, Any, Any]]:
         return []
     low, high = max(cost[0] for cost in costs), min(cost[-1] for cost in costs)
     return [
-        (cost, _at(one, axis, cost), _at(other, axis, cost))
+        (cost, one.read_at(cost, axis, "start"), other.read_at(cost, axis, "start"))
         for cost in sorted({float(cost) for cost in np.concatenate(costs)})
         if low <= cost <= high
     ]
-
-
-def _at(line: Line, axis: str, cost: float) -> Any:
-    places = np.log(line.cost[axis])
-    return np.array([np.interp(np.log(cost), places, run) for run in line.gaps["start"]])
 
 
 def _error(values: Any) -> float:
@@ -304,6 +314,7 @@ def _beta_best(evidence: Evidence) -> Claim:
         f"step; {TIE_RULE}",
         checks,
         evidence.betas,
+        study="betas",
     )
 
 
@@ -351,11 +362,12 @@ def _stable(evidence: Evidence) -> Claim:
         f"least {MOST_DRAWS:.0%} of the draws; {TIE_RULE}",
         checks,
         evidence.repeats,
+        study="repeats",
     )
 
 
 def _price(evidence: Evidence) -> Claim:
-    """No verdict: at equal N it is arithmetic, and a gap that falls alike with N leaves it so."""
+    """No verdict: at equal N the ratio of steps is (H+1)/2 by construction."""
     H, found = evidence.horizon, []
     for kernel, panel in evidence.panels.items():
         generative, online = (panel.get((name, PLANNER)) for name in ("generative", "online"))

@@ -19,8 +19,9 @@ from rewardfree.report.gaps import (
     planned_lines,
 )
 from rewardfree.report.labels import label
+from rewardfree.report.numbers import numbers
 from rewardfree.report.style import COLOURS, LEVELS, curve_styles, from_zero, legend_below, styled_figure
-from rewardfree.report.view import SHOWN, numbers
+from rewardfree.report.tables import SHOWN
 from rewardfree.studies.paper.recorded import PLANNED, PLANNED_ALIKE, RECORDED, Recorded
 
 

@@ -3,7 +3,7 @@
 import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,8 @@ from rewardfree.report.gaps import Lines, Names, gap_figure, gap_pictures, gap_t
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import BOTH, Picture
 from rewardfree.report.report import SweepReport
-from rewardfree.studies.paper.betas import betas_figure, betas_table
+from rewardfree.report.view import Choices, page_words, quick_view
+from rewardfree.studies.paper.betas import beta_label, betas_figure, betas_table
 from rewardfree.studies.paper.claims import Evidence, judged
 from rewardfree.studies.paper.complexities import complexity_table
 from rewardfree.studies.paper.functions import functions_figure
@@ -56,15 +57,23 @@ class PaperSweep(PaperSettings, SweepReport, Study[Lines]):
     def view(self, lines: Lines, folder: ResultsFolder) -> dict[str, Any]:
         """With the claims, which are judged by whichever of these figures are there."""
         view = super().view(lines, folder)
+        if self.quick:
+            view = quick_view(view, replace(self, quick=False).command)
         for (_, kernel), panel, shown in zip(lines, lines.values(), view["panels"], strict=True):
             shown["recorded"] = recorded_views(kernel, panel)
         figure1, betas, repeats = (
             self._stored(folder.path.parent / self.folder_of(name))
             for name in ("figure1", "betas", "repeats")
         )
-        view["claims"] = [asdict(claim) for claim in judged(Evidence(figure1, betas, repeats))]
+        evidence = Evidence(figure1, betas, repeats, quick=self.quick)
+        view["claims"] = [asdict(claim) for claim in judged(evidence)]
         view["spread"] = None if repeats is None else spread_view(repeats)
-        return view
+        return {**view, "words": page_words(view)}
+
+    def choices(self, lines: Lines) -> Choices:
+        """Each algorithm as in the authors' results, where these can be compared with ours."""
+        recorded = any(recorded_views(kernel, panel) for (_, kernel), panel in lines.items())
+        return {"as in the authors' results": PLANNED_ALIKE} if recorded else {}
 
     def _stored(self, path: Path) -> Lines | None:
         folder = ResultsFolder(path)
@@ -110,6 +119,13 @@ class Betas(PaperSweep):
 
     def sweep(self) -> Sweep:
         return self.betas()
+
+    def label(self, name: str) -> str:
+        return beta_label(name)
+
+    def view(self, lines: Lines, folder: ResultsFolder) -> dict[str, Any]:
+        """Without the spread: the repeats have none of these planners."""
+        return {**super().view(lines, folder), "spread": None}
 
     def table(self, lines: Lines) -> list[str]:
         text = [self.settings]
