@@ -1,6 +1,7 @@
 """The study of verdicts: its units, and the tables and figure that are made of their records."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,7 +50,11 @@ def test_half_of_the_systems_and_of_the_data_sets_are_held_out_and_there_are_eno
     held_out = [unit for unit in sets if unit.system not in DEVELOPED_ON]
     assert len(SYSTEMS) >= 8 and set(DEVELOPED_ON) < set(SYSTEMS)
     assert len(sets) >= 60 and 2 * len(held_out) >= len(sets)
-    assert len(set(units)) == len(units) == len(sets) + 2 * len(SYSTEMS)
+    true = [(unit.system, unit.reward) for unit in units if unit.source == TRUE_DYNAMICS]
+    assert sorted(true) == sorted(
+        2 * [(name, reward) for name in SYSTEMS for reward in SYSTEMS[name].rewards]
+    )
+    assert len(set(units)) == len(units) == len(sets) + len(true)
     assert {unit.source for unit in sets if unit.size == 25} == {"uniform"}  # all sources begin at random
     assert 0 not in {unit.seed for unit in units}  # the seed of the development
 
@@ -84,6 +89,8 @@ def test_a_unit_says_what_the_library_says():
     )
     (again,) = SMALL.run(InstanceCache())
     assert {**record, "seconds": 0} == {**again, "seconds": 0}
+    (one,) = replace(SMALL, reward="spin").run(InstanceCache())
+    assert one["returns"] == {"spin": record["returns"]["spin"]}
 
 
 def test_doubts_about_its_plans_are_recorded_and_not_said(recwarn):
@@ -187,6 +194,6 @@ def test_the_command_writes_a_table_and_a_figure(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("rewardfree.studies.verdicts.study.sources_of", lambda size: ("uniform",))
     code, said, complaints = cli("reproduce", "verdicts", "--quick", "--jobs", 1, "--out", tmp_path)
     folder = tmp_path / "verdicts-quick"
-    assert (code, complaints) == (0, []) and said[0] == "verdicts: 6 units, seeds 4000 to 4000"
+    assert (code, complaints) == (0, []) and said[0] == "verdicts: 10 units, seeds 4000 to 4000"
     assert (folder / "table.txt").read_text().startswith("score and share of what can be gained, 4 data sets")
     assert (folder / "verdicts.png").exists()

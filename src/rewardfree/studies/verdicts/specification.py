@@ -64,11 +64,13 @@ class VerdictUnit(Unit):
     size: int
     seed: int
     episodes: int = 10
+    reward: str = ""  # the only one; by default all of the system's
     version: ClassVar[int] = 1
 
     @property
     def names(self) -> tuple[str, str, str]:
-        return self.system, f"{self.size} transitions", f"{self.source}, seed {self.seed}"
+        source = f"{self.source} {self.reward}".strip()
+        return self.system, f"{self.size} transitions", f"{source}, seed {self.seed}"
 
     @property
     def world(self) -> Any:
@@ -110,7 +112,8 @@ class VerdictUnit(Unit):
         system, world = SYSTEMS[self.system], self.world
         returns, at_random, doubts = {}, {}, {}
         seed = 10_000 + self.seed  # the same episodes for every data set
-        for name, reward in system.rewards.items():
+        rewards = {self.reward: system.rewards[self.reward]} if self.reward else system.rewards
+        for name, reward in rewards.items():
             horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
             with warnings.catch_warnings(record=True) as raised:
                 warnings.simplefilter("always")

@@ -200,12 +200,13 @@ class Verdicts(SeededStudy[list[Judged]]):
     def units(self) -> list[VerdictUnit]:
         systems = ("Pendulum", "MountainCar") if self.quick else tuple(SYSTEMS)
         sizes, episodes = ((25, 120), 3) if self.quick else (SIZES, 10)
-        slow_first = [
-            VerdictUnit(system, TRUE_DYNAMICS, max(sizes), seed, episodes)
+        slow = [  # planning through a simulator: each reward is a unit of its own
+            VerdictUnit(system, TRUE_DYNAMICS, max(sizes), seed, episodes, reward)
             for seed in self.seeds
             for system in reversed(systems)
+            for reward in SYSTEMS[system].rewards
         ]
-        return slow_first + [
+        return slow + [
             VerdictUnit(system, source, size, seed, episodes)
             for size in reversed(sizes)
             for seed in self.seeds
