@@ -64,10 +64,11 @@ def test_every_command_shows_an_example():
     [
         (
             "figures",
-            "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines, control or doubling.",
+            "Of a sweep, or of reproduce figure1, betas, repeats, beyond, baselines, control, "
+            "doubling or verdicts.",
         ),
-        ("report", "beyond, control and doubling have no page: use figures."),
-        ("reproduce", "for beyond, baselines, control and doubling it is added to the run seeds."),
+        ("report", "beyond, control, doubling and verdicts have no page: use figures."),
+        ("reproduce", "for beyond, baselines, control, doubling and verdicts it is added to the run seeds."),
         ("plan", "Steps of an episode, by default the world's; inf: no end."),
     ],
 )

@@ -18,6 +18,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.data.run_data import COLUMNS
+from rewardfree.dynamics import Dynamics, reached
 from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
 from rewardfree.registry import named, typed_names
 from rewardfree.report import film as film_module
@@ -516,35 +517,84 @@ def test_a_wheel_of_fortune_teaches_nothing_and_a_linear_world_everything():
         diagnose(rf.explore(world, AUTO, rf.Uniform(), transitions=90, progress=False))
         for world in (Wheel(), Linear())
     )
-    assert wheel.verdict.startswith("not yet: theta") and "its changes are random" in wheel.verdict
+    assert re.match("not yet: .*theta has 1?[0-9]{2}%.*its changes are random", wheel.verdict)
     assert wheel.noise > 0.5 and wheel.error[0] == pytest.approx(1.0, abs=0.2)
     assert linear.error[0] < 1e-3 and linear.noise < 1e-3
-    assert linear.verdict.startswith("well: x, which is known least, has 0%")
+    assert re.match("well: .* within reach were seen, and x, which is known least, has 0%", linear.verdict)
+
+
+def told(error=(0.01, 0.02), seen=(0.9, 1.0), visited=0.8, bounds=(), transitions=200):
+    two = np.zeros(2)
+    names, errors, shares = ("a", "b"), np.array(error), np.array(seen)
+    return Diagnosis(names, errors, two, two, two, two, 1, shares, visited, bounds, 0.0, 0, transitions)
 
 
 @pytest.mark.parametrize(
-    ("error", "span", "transitions", "begins"),
+    ("changes", "begins"),
     [
-        ((0.01, 0.02), (0.95, 1.0), 200, "well: b, which is known least, has 2%"),
-        ((0.01, 0.02), (0.95, 0.5), 200, "partly: what was seen is predicted, but b was seen over 50%"),
-        ((0.01, 0.02), (np.nan, 0.95), 200, "well: b"),
-        ((0.01, 0.02), (np.nan, np.nan), 200, "partly: b has 2% .* no variable has bounds"),
-        ((0.5, 0.1), (1.0, 1.0), 200, "partly: a has 50%"),
-        ((0.3, 0.9), (1.0, 1.0), 200, "not yet: b has 90%"),
-        ((0.01, 0.02), (1.0, 1.0), 49, "cannot tell: 49 transitions are too few; explore at least 50"),
+        (
+            {},
+            "well: 80% of the cells and 95% of the range within reach were seen, and b, which is known .* 2%",
+        ),
+        ({"visited": 0.3}, "partly: 30% of the cells and 95% .* were seen; explore more$"),
+        ({"visited": 0.05}, "not yet: 5% of the cells"),
+        ({"error": (0.5, 0.3)}, "partly: a has 50% .*; explore more, or its changes are random$"),
+        ({"error": (0.5, 3.0)}, "not yet: b has 300%"),
+        ({"bounds": ("lengthscale",)}, "partly: the fitted lengthscale sits on a bound, and b has 2%"),
+        (
+            {"bounds": ("ridge",), "error": (1.0, 1.0)},
+            "not yet: the fitted ridge sits .* its changes are random$",
+        ),
+        ({"transitions": 49}, "cannot tell: 49 transitions are too few; explore at least 50$"),
     ],
 )
-def test_a_verdict_is_that_of_what_is_known_least(error, span, transitions, begins):
-    two = np.zeros(2)
-    found = Diagnosis(("a", "b"), np.array(error), two, two, two, np.array(span), 1, 0.0, 0, transitions)
-    assert re.match(begins, found.verdict)
+def test_a_verdict_is_one_of_four_words_and_its_reason(changes, begins):
+    assert re.match(begins, told(**changes).verdict)
+
+
+def test_the_score_is_the_product_of_what_is_predicted_and_what_was_covered():
+    assert told((0.2, 0.4), (0.5, 0.9), 0.7).score == pytest.approx(0.7 * np.sqrt(0.7 * 0.7))
+    assert told((0.2, 7.0), (0.5, 0.9), 0.7).score == pytest.approx(0.4 * 0.7)  # an error counts as 1 at most
+    assert told((0.0, 0.0), (1.0, 1.0), 1.0).score == 1.0
+
+
+def test_what_is_within_reach_is_what_held_actions_meet_in_the_model():
+    """The linear world is known: its own rollouts, not the model's, with the same actions."""
+    data = rf.explore(Linear(), AUTO, rf.Uniform(), transitions=60, progress=False)
+    dynamics = Dynamics.learn(data.spaces, data.model, data.at(np.arange(60)), data.fitted)
+    met = reached(dynamics, data.at(np.arange(60)), data.starts, lambda state: np.zeros(len(state), bool), 8)
+    assert met.shape == (9 * 64, 1)
+    found = diagnose(data)
+    low, high = min(met.min(), found.low[0]), max(met.max(), found.high[0])
+    assert found.seen[0] == pytest.approx((found.high[0] - found.low[0]) / (high - low))
+    cells = [
+        set(np.clip((each - low) / (high - low) * CELLS, 0, CELLS - 1).astype(int).ravel())
+        for each in (met, np.concatenate([data.state, data.next_state]))
+    ]
+    assert found.visited == len(cells[0] & cells[1]) / len(cells[0])
+    u = np.abs(data.action).max()
+    assert np.abs(met).max() <= 1.0 + 8 * 0.5 * u  # |x| grows by at most 0.5 |u| a step
+
+
+def test_a_rollout_that_ends_begins_again():
+    data = rf.explore("CartPole-v1", AUTO, rf.Uniform(), transitions=80, progress=False)
+    samples = data.at(np.arange(80))
+    dynamics = Dynamics.learn(data.spaces, data.model, samples, data.fitted)
+
+    def reach(ended):
+        return np.abs(reached(dynamics, samples, data.starts, ended, 60)[:, 2]).max()
+
+    free = reach(lambda state: np.zeros(len(state), bool))
+    assert reach(lambda state: np.abs(state[:, 2]) > 0.2) < 0.4 < free
 
 
 def test_six_steps_of_a_pendulum_and_a_valley_that_was_never_left_do_not_reassure():
     few = rf.explore("Pendulum-v1", AUTO, rf.Uniform(), transitions=6, progress=False)
     assert diagnose(few).verdict.startswith("cannot tell: 6 transitions")
     valley = rf.explore("MountainCar-v0", AUTO, rf.Uniform(), transitions=300, progress=False)
-    assert diagnose(valley).verdict.startswith("partly: what was seen is predicted, but ")
+    assert re.match(
+        r"not yet: \d+% of the cells and \d\d% of the range within reach", diagnose(valley).verdict
+    )
 
 
 def test_ends_and_infinite_bounds_are_told():

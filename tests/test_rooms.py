@@ -17,6 +17,7 @@ SMALL = [
     "formulas",
     "registry",
     "interruption",
+    "doubts",
 ]
 ENGINE = [
     *SMALL, "kernels", "posterior", "model", "presets", "budget", "worlds", "rewards", "data", "estimates",

@@ -1,6 +1,7 @@
 """Reward-free, kernel-based reinforcement learning: explore once, plan for any reward later."""
 
 from rewardfree import baselines as baselines
+from rewardfree import doubts as doubts
 from rewardfree import evaluation as evaluation
 from rewardfree import kernels as kernels
 from rewardfree import planning as planning

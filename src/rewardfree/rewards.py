@@ -152,6 +152,10 @@ class RewardFunction:
                 f'or a formula such as "-{spaces.state.names[0]}**2", got {type(reward)}'
             )
 
+    def is_made_of(self, reward: Any) -> bool:
+        """Whether it is that formula, or that very function."""
+        return bool(reward == self.text) if isinstance(reward, str) else vars(self).get("_function") is reward
+
     def __call__(self, h: int, state: Any, action: Any, next_state: Any) -> Any:
         """r_h for n transitions, (n,)."""
         if self.text is not None:

@@ -5,9 +5,11 @@ import re
 import shlex
 import signal
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,11 +51,18 @@ class Command(TyperCommand):
         return _with_plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ValueError as error:
-            options = {str(parameter.name): parameter.opts[0] for parameter in self.params}
-            raise ValueError(as_typed(str(error), options)) from error
+        options = {str(parameter.name): parameter.opts[0] for parameter in self.params}
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_say_warning, options)
+            try:
+                return super().invoke(ctx)
+            except ValueError as error:
+                raise ValueError(as_typed(str(error), options)) from error
+
+
+def _say_warning(options: Mapping[str, str], message: Warning | str, *_: Any, **__: Any) -> None:
+    """One line on stderr; Python's own form is two, and speaks of files of the package."""
+    typer.echo(f"rewardfree: warning: {as_typed(str(message), options)}", err=True)
 
 
 def _with_plain_flags(parameters: Iterable[Any]) -> list[Any]:

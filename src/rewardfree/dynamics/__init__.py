@@ -5,6 +5,7 @@ from rewardfree.dynamics.exploration import ExplorationValue
 from rewardfree.dynamics.extent import met_box, trusted_box
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import DRAWS, MOST_VARIABLES, Mesh, MeshDynamics, NextStateModel, has_mesh
+from rewardfree.dynamics.reach import reached
 from rewardfree.dynamics.termination import GivenTermination, ObservedTermination
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "carry_over",
     "has_mesh",
     "met_box",
+    "reached",
     "trusted_box",
 ]

@@ -1,4 +1,4 @@
-"""Did exploration learn anything? What was covered, and how well the next state can be told from it."""
+"""Did exploration learn anything? How well the next state is predicted, how much within reach was seen."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Experience
-from rewardfree.dynamics import Dynamics
+from rewardfree.dynamics import Dynamics, ObservedTermination, reached
 from rewardfree.kernels.fitting import whole_parts
+from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.spaces import Box
 
-#: Held-out errors, as a share of a constant change's, up to which dynamics are predicted well, or partly.
-WELL, PARTLY = 0.3, 0.7
-#: A variable with bounds must have been seen over this share of them.
-SEEN = 0.9
+#: Scores from which data are said to be known partly, and well.
+PARTLY, WELL = 0.3, 0.7
 #: Of fewer transitions nothing can be told.
 FEW = 50
-#: Coverage counts cells of a tenth of what was seen in each variable.
+#: Coverage counts cells of a tenth of a range in each variable.
 CELLS = 10
 
 
@@ -31,29 +30,50 @@ class Diagnosis:
     high: Any  # (d,)
     span: Any  # (d,) share of the declared bounds; NaN where these are infinite
     cells: int  # of CELLS^d cells between low and high, how many were visited
+    seen: Any  # (d,) the range seen, as a share of the range that is seen or reached inside the model
+    visited: float  # of the cells that are reached inside the model, the share that was visited
+    bounds: tuple[str, ...]  # which of lengthscale and ridge sit on a bound that matters
     noise: float  # share of the state change's variance that the fit takes for noise
     ends: int  # transitions that ended an episode
     transitions: int
 
     @property
+    def score(self) -> float:
+        """From 0 to 1: (1 - mean error) sqrt(mean share of the range seen * share of the cells visited)."""
+        return (1.0 - self._mean_error) * self._covered
+
+    @property
     def verdict(self) -> str:
-        """Well, partly, not yet or cannot tell, and why; by what is known least. It says nothing of plans."""
+        """Well, partly, not yet or cannot tell, and why. It says nothing of a reward."""
         if self.transitions < FEW:
             return f"cannot tell: {self.transitions} transitions are too few; explore at least {FEW}"
+        word = "well" if self.score >= WELL else "partly" if self.score >= PARTLY else "not yet"
+        if self.bounds and word == "well":
+            word = "partly"
+        return f"{word}: {self._reason(word)}"
+
+    def _reason(self, word: str) -> str:
         worst = int(np.argmax(self.error))
-        share, name = float(self.error[worst]), self.names[worst]
-        left_out = f"{share:.0%} of a constant change's error in parts of the data left out"
-        if share > PARTLY:
-            return f"not yet: {name} has {left_out}; explore more, or its changes are random"
-        if share > WELL:
-            return f"partly: {name} has {left_out}; explore more"
-        if np.isnan(self.span).all():
-            return f"partly: {name} has {left_out}; no variable has bounds, so what was not seen is unknown"
-        least = int(np.nanargmin(self.span))
-        seen = f"{self.names[least]} was seen over {self.span[least]:.0%} of its bounds"
-        if self.span[least] < SEEN:
-            return f"partly: what was seen is predicted, but {seen}; explore more if the rest can be reached"
-        return f"well: {name}, which is known least, has {left_out}, and {seen}"
+        share = f"has {self.error[worst]:.0%} of a constant change's error in parts of the data left out"
+        wrong = f"{self.names[worst]} {share}"
+        covered = (
+            f"{self.visited:.0%} of the cells and {self.seen.mean():.0%} of the range within reach were seen"
+        )
+        if word == "well":
+            return f"{covered}, and {self.names[worst]}, which is known least, {share}"
+        if self.bounds:
+            wrong = f"the fitted {' and '.join(self.bounds)} sits on a bound, and {wrong}"
+        if self.bounds or self._mean_error > 1.0 - self._covered:
+            return f"{wrong}; explore more, or its changes are random"
+        return f"{covered}; explore more"
+
+    @property
+    def _mean_error(self) -> float:
+        return float(np.minimum(self.error, 1.0).mean())
+
+    @property
+    def _covered(self) -> float:
+        return float(np.sqrt(self.seen.mean() * self.visited))
 
 
 def diagnose(data: Experience) -> Diagnosis:
@@ -65,25 +85,42 @@ def diagnose(data: Experience) -> Diagnosis:
     if len(rows) < 3:
         raise ValueError(f"at least three transitions are needed, got {len(rows)}")
     samples = data.at(rows)
-    dynamics = Dynamics.learn(data.spaces, data.model, samples, data.fitted)
+    with one_blas_thread():
+        dynamics = Dynamics.learn(data.spaces, data.model, samples, data.fitted)
+        is_end = ObservedTermination(space, samples.next_state, samples.terminated)
+        starts = space.wrapped(data.starts if len(data.starts) else samples.state[:1])
+        met = reached(dynamics, samples, starts, is_end, data.horizon)
+        error = dynamics.held_out(samples, whole_parts(samples.episode))
     change = space.change(samples.state, samples.next_state)
     constant = change - np.median(change, axis=0)
     usual = np.median(np.abs(constant), axis=0)
     missed = np.median(np.abs(dynamics.residuals), axis=0)
-    seen = space.wrapped(np.concatenate([samples.state, samples.next_state]))
-    low, high = seen.min(axis=0), seen.max(axis=0)
-    width = np.where(high > low, high - low, 1.0)
-    places = np.minimum(((seen - low) / width * CELLS).astype(np.int64), CELLS - 1)
-    bounds = np.array(space.high) - np.array(space.low)
+    states = space.wrapped(np.concatenate([samples.state, samples.next_state]))
+    low, high = states.min(axis=0), states.max(axis=0)
+    lowest, highest = np.minimum(low, met.min(axis=0)), np.maximum(high, met.max(axis=0))
+    within_reach, visited = (_cells(each, lowest, highest) for each in (met, states))
+    declared = np.array(space.high) - np.array(space.low)
     return Diagnosis(
         names=space.names,
-        error=dynamics.held_out(samples, whole_parts(samples.episode)),
+        error=error,
         typical=np.where(usual > 0.0, missed / np.where(usual > 0.0, usual, 1.0), 0.0),
         low=low,
         high=high,
-        span=np.where(np.isfinite(bounds), (high - low) / bounds, np.nan),
-        cells=len(np.unique(places, axis=0)),
+        span=np.where(np.isfinite(declared), (high - low) / declared, np.nan),
+        cells=len(_cells(states, low, high)),
+        seen=np.where(
+            highest > lowest, (high - low) / np.where(highest > lowest, highest - lowest, 1.0), 1.0
+        ),
+        visited=len(within_reach & visited) / len(within_reach),
+        bounds=dynamics.scaled.on_bounds if data.model.automatic else (),
         noise=dynamics.noise,
         ends=int(data.terminated.sum()),
         transitions=len(rows),
     )
+
+
+def _cells(states: Any, low: Any, high: Any) -> set[tuple[int, ...]]:
+    """The cells of a regular grid over low..high (d,) in which states (n,d) lie."""
+    width = np.where(high > low, high - low, 1.0)
+    places = np.clip((states - low) / width * CELLS, 0, CELLS - 1).astype(np.int64)
+    return set(map(tuple, np.unique(places, axis=0).tolist()))

@@ -10,7 +10,8 @@ from scipy.special import stdtrit
 
 from rewardfree.arrays import Flags, Floats, Integers, as_discount, as_horizon, count, counted, probability
 from rewardfree.budget import MOST
-from rewardfree.planning import Plan
+from rewardfree.evaluation.expectation import doubt_return
+from rewardfree.planning import MeshPlan, Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
 from rewardfree.streams import stream
 from rewardfree.worlds import (
@@ -79,7 +80,8 @@ def rollouts(
 
     Every episode has a stream of its own, so that it does not depend on the others. Episodes are as long as
     the plan's horizon, or `horizon`, or the world's; `discount` counts later rewards less. A Gymnasium
-    environment or its id is taken as `from_gymnasium` makes a world of it.
+    environment or its id is taken as `from_gymnasium` makes a world of it. Three or more episodes of a plan's
+    own reward that return much less than its model says raise `rf.doubts.MissedReturn`.
     """
     episodes, seed = count(episodes, "episodes", at_most=MOST), count(seed, "seed", at_least=0)
     system = as_world(world)
@@ -96,10 +98,11 @@ def rollouts(
     reward_of = _reward_of(system, reward, steps)
     copies = _copies(simulator, episodes)
     returns, lengths, ended = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, bool)
-    size = len(copies)
+    size, first_states = len(copies), []
     for first in range(0, episodes, size):  # all at once where there can be several worlds, else one by one
         numbers = np.arange(first, min(first + size, episodes))
         states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
+        first_states += [np.array(state) for state in states]  # a world may work in place
         for h in range(steps):
             if not len(numbers):
                 break
@@ -116,6 +119,8 @@ def rollouts(
             ended[numbers] = [step[1] for step in after]
             going = np.array([not (step[1] or step[2]) for step in after], bool)
             numbers, states = numbers[going], list(next_states[going])
+    if isinstance(plan, MeshPlan) and plan.horizon == steps and plan.reward.is_made_of(reward):
+        doubt_return(plan, np.array(first_states), returns, discount)
     return Score(returns, lengths, ended)
 
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -12,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
+from rewardfree.doubts import Doubt
 from rewardfree.experiments.unit import ATTEMPTS, InstanceCache, Unit, errors_of, given_up
 
 #: glibc's names: how much freed memory to keep, and how many arrays to take from the system each by itself.
@@ -84,8 +86,10 @@ def _records(future: Future[list[Any]], unit: Unit) -> list[Any]:
 
 
 def run_in_worker(unit: Unit, allow_imports: bool) -> list[Any]:
-    """The records of a unit."""
-    return unit.run(_caches[allow_imports])
+    """The records of a unit. What is doubtful about its data and plans is what it is there to show."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Doubt)
+        return unit.run(_caches[allow_imports])
 
 
 def begin_worker() -> None:

@@ -15,6 +15,7 @@ from rewardfree.planning.counted import CountingPlanner, needs_no_kernel
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
+from rewardfree.planning.trust import doubt_fallback, doubt_reward
 from rewardfree.progress import told
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
@@ -194,7 +195,10 @@ def _planner(planner: Planner | None) -> Planner:
 def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
     """What a planner makes of a request; it may tell how far it is."""
     with told(progress) as tell:
-        return _planned(planner, replace(request, tell=tell))
+        plans = _planned(planner, replace(request, tell=tell))
+    for reward in request.rewards:
+        doubt_reward(request, reward)
+    return plans
 
 
 def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
@@ -255,6 +259,7 @@ class DefaultPlanner(Planner):
             return Mean(clip="range")
         if has_mesh(data.spaces) and model.pooled:
             return DynamicsPlanner()
+        doubt_fallback(data)
         return Mean(clip="range")
 
 

@@ -12,11 +12,12 @@ from rewardfree.studies.control.study import Control
 from rewardfree.studies.doubling.study import Doubling
 from rewardfree.studies.paper.study import PARTS, Everything, Functions, Table
 from rewardfree.studies.study import STUDY_FILE, Study
+from rewardfree.studies.verdicts.study import Verdicts
 
 STUDIES: dict[str, type[Functions | Table | Everything | Study[Any]]] = {
     **PARTS,
     "all": Everything,
-    **{study.name: study for study in (Beyond, Baselines, Control, Doubling)},
+    **{study.name: study for study in (Beyond, Baselines, Control, Doubling, Verdicts)},
 }
 
 

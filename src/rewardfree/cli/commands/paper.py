@@ -31,8 +31,8 @@ def reproduce(
     what: Annotated[
         str,
         typer.Argument(
-            help="figure1, functions, betas, repeats, table, all of these, beyond, baselines, control, or "
-            "doubling."
+            help="figure1, functions, betas, repeats, table, all of these, beyond, baselines, control, "
+            "doubling, or verdicts."
         ),
     ] = "figure1",
     preset: Annotated[
@@ -41,7 +41,8 @@ def reproduce(
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Runs of each algorithm; by default 80, 20 for all but figure1, 10 for control and doubling."
+            help="Runs of each algorithm; by default 80, 20 for all but figure1, 10 for control and "
+            "doubling, 2 for verdicts."
         ),
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Worlds for repeats; by default 10.")] = None,
@@ -64,8 +65,8 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(
-            help="The draw of the world, for repeats the first; for beyond, baselines, control and "
-            "doubling it is added to the run seeds."
+            help="The draw of the world, for repeats the first; for beyond, baselines, control, "
+            "doubling and verdicts it is added to the run seeds."
         ),
     ] = 0,
     quick: Annotated[
@@ -85,7 +86,8 @@ def reproduce(
     Further than the paper: `beyond`, every explorer, model and planner on worlds where planning matters;
     `baselines`, every system that the paper names, on its worlds, on these and on tabular ones; `control`,
     five Gymnasium tasks, explored once without a reward, planned for several; `doubling`, four worlds with
-    walls, planned from ever more data. These run on the CPU.
+    walls, planned from ever more data; `verdicts`, what is said of data beside what plans from them gain.
+    These run on the CPU.
 
     Ctrl-C leaves what is stored, and says the command that goes on.
 

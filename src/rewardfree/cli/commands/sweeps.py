@@ -82,8 +82,8 @@ def figures(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Of a sweep, or of `reproduce` figure1, betas, repeats, beyond, baselines, control or "
-            "doubling."
+            help="Of a sweep, or of `reproduce` figure1, betas, repeats, beyond, baselines, control, "
+            "doubling or verdicts."
         ),
     ],
     form: Annotated[
@@ -103,8 +103,8 @@ def report(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Of a sweep, or of `reproduce` figure1, betas, repeats or baselines; beyond, control and "
-            "doubling have no page: use `figures`."
+            help="Of a sweep, or of `reproduce` figure1, betas, repeats or baselines; beyond, control, "
+            "doubling and verdicts have no page: use `figures`."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,

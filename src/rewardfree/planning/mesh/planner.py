@@ -30,6 +30,7 @@ from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.planning.trust import doubt_fit, doubt_states
 from rewardfree.progress import Told, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction
@@ -84,6 +85,8 @@ class Preparation:
         self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
         self.noisy = self.noisy and predictor is None
+        if predictor is None:
+            doubt_fit(data, self.dynamics, (model or data.model).automatic)
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
         box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
@@ -356,6 +359,8 @@ def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell
     if looks_ahead and not search.is_perfect(best):
         (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
         best = better(deeper, best)
+    if preparation.predictor is preparation.dynamics:
+        doubt_states(preparation.dynamics, best.met)
     tell(1.0)
     return replace(best.plan, expected=float(best.returns.mean()))
 

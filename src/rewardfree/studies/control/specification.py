@@ -131,7 +131,7 @@ class ControlUnit(Unit):
                 started = time.process_time()  # of one thread: what an idle core would take
                 data = self._explored(world, "generative" if self.oracle else source)
                 explored = time.process_time() - started
-                predictor = _TrueDynamics(world) if self.oracle else None
+                predictor = TrueDynamics(world) if self.oracle else None
                 for name, reward in task.rewards.items():
                     horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
                     started = time.process_time()
@@ -164,7 +164,7 @@ class ControlUnit(Unit):
         return data
 
 
-class _TrueDynamics:
+class TrueDynamics:
     """The simulator itself in the place of learnt dynamics."""
 
     def __init__(self, world: Any) -> None:

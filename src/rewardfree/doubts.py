@@ -1,0 +1,56 @@
+"""What a user should know before trusting data or a plan, as Python warnings: each says what to do."""
+
+import sys
+import warnings
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+class Doubt(UserWarning):
+    """Something computed is not to be trusted as it is; a subclass says why."""
+
+
+class FitOnBounds(Doubt):
+    """The fitted kernel or ridge sits on a bound on which it predicts nothing."""
+
+
+class LargeError(Doubt):
+    """Parts of the data that are left out are predicted hardly better than by a constant change."""
+
+
+class ConstantReward(Doubt):
+    """The reward is the same for everything that was seen: where it differs is a guess."""
+
+
+class UnknownStates(Doubt):
+    """Inside the model a plan goes to states far from all that was seen."""
+
+
+class FallbackPlanner(Doubt):
+    """The default planner could not lay a mesh over the states, and regressed values instead."""
+
+
+class MissedReturn(Doubt):
+    """Episodes that were played return less than the model says, beyond chance."""
+
+
+#: The kinds that were raised, by what they were about: data or a plan.
+_raised: WeakKeyDictionary[Any, set[type[Doubt]]] = WeakKeyDictionary()
+
+
+def doubt(kind: type[Doubt], message: str, about: Any = None) -> None:
+    """Raise a warning at the line that called the package; once for each kind and thing that it is about."""
+    if about is not None:
+        kinds = _raised.setdefault(about, set())
+        if kind in kinds:
+            return
+        kinds.add(kind)
+    warnings.warn(message, kind, stacklevel=_levels())
+
+
+def _levels() -> int:
+    """How many frames up the caller of the package is."""
+    frame, levels = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "rewardfree":
+        frame, levels = frame.f_back, levels + 1
+    return levels

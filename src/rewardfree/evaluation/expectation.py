@@ -1,0 +1,36 @@
+"""Whether episodes that were played return what a plan's own model says of the same first states."""
+
+from scipy.special import stdtrit
+
+from rewardfree.arrays import Floats, States
+from rewardfree.doubts import MissedReturn, doubt
+from rewardfree.planning import MeshPlan
+from rewardfree.planning.mesh.imagined import imagined_returns
+
+#: Fewer episodes are no evidence, more than the second number would cost as much as they do when played.
+LEAST, MOST = 3, 5
+#: What is missing must be so much of the returns' own size, and beyond chance at this level.
+SHARE, LEVEL = 0.25, 0.95
+
+
+def doubt_return(plan: MeshPlan, starts: States, returns: Floats, discount: float) -> None:
+    """Warn if episodes (e,) from first states (e,d) return less than the model's own from the same states.
+
+    Differences are paired, so that what differs between first states is no chance: mean (x - y) below
+    -t s / sqrt(e), Student's t at `LEVEL`, and below -`SHARE` of the larger mean.
+    """
+    if len(returns) < LEAST:
+        return
+    n = min(len(returns), MOST)
+    ((imagined, _),) = imagined_returns([plan], starts[:n], discount)
+    played = returns[:n]
+    missing = imagined - played
+    error = float(missing.std(ddof=1)) / n**0.5
+    size = max(abs(float(imagined.mean())), abs(float(played.mean())))
+    if missing.mean() > max(SHARE * size, float(stdtrit(n - 1, LEVEL)) * error):
+        doubt(
+            MissedReturn,
+            f"{n} episodes returned {played.mean():.4g} where the plan's model says {imagined.mean():.4g} "
+            "from the same first states: the model is wrong where the plan goes; explore more and plan again",
+            plan,
+        )

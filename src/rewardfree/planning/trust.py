@@ -1,0 +1,165 @@
+"""What a user is told before trusting a plan: warnings about its data, its reward and its planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from rewardfree.data import Experience
+from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
+from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
+from rewardfree.kernels import Sum
+from rewardfree.kernels.fitting.autokernel import evenly
+from rewardfree.planning.planner import PlanRequest
+from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+
+#: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
+#: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
+LARGE = 0.7
+#: So many of the states that a plan meets are looked at; this share of them may be far from what was seen.
+MOST_MET, FAR_SHARE = 500, 0.1
+#: Blocks of the transitions that are left out, and how long one may be.
+BLOCKS, BLOCK = 5, 20
+#: Differences of a reward below this share of its size are rounding.
+ROUNDING = 1e-12
+
+
+def doubt_reward(request: PlanRequest, reward: Any) -> None:
+    """Warn of a reward that is the same in all that was seen, where no episode ended either."""
+    if not len(request.data) or _ended(request):
+        return
+    value = None
+    with suppress(ValueError):  # a planner of one's own may take rewards of another kind
+        value = _only_value(request, reward)
+    if value is not None:
+        doubt(
+            ConstantReward,
+            f"the reward is {value:.4g} on all {len(request.data)} steps that were seen, and no episode "
+            "ended: where it differs is a guess; explore more, until it does on what was seen",
+        )
+
+
+def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
+    """Warn of a kernel that predicts little of what it was not fitted to, once for these data."""
+    error = left_out_error(dynamics)
+    if error <= LARGE:
+        return
+    bounds = dynamics.scaled.on_bounds if automatic else ()
+    missed = (
+        f"parts of the data that are left out have {error:.0%} of a constant change's error: explore more"
+    )
+    noise = "if changes are random, a plan can only follow their mean"
+    if bounds:
+        at = f"the fitted {' and '.join(bounds)} of the kernel sits on a bound"
+        doubt(FitOnBounds, f"{at}, and {missed}; or give a kernel of your own (rf.Model); {noise}", data)
+    else:
+        doubt(LargeError, f"{missed}; {noise}", data)
+
+
+def doubt_states(dynamics: Dynamics, met: Any) -> None:
+    """Warn of a plan that goes far from all that was seen, by the states (n,d) that it meets in the model."""
+    far = float((lengthscales_away(dynamics, met[evenly(len(met), MOST_MET)]) > 1.0).mean())
+    if far > FAR_SHARE:
+        doubt(
+            UnknownStates,
+            f"{far:.0%} of the states that the plan meets inside its model are more than a lengthscale from "
+            "every state that was seen: what it expects is a guess; explore more, so that these are reached",
+        )
+
+
+def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
+    """How far states (n,d) are from the nearest one that a transition began in, in lengthscales, (n,)."""
+    from scipy.spatial import cKDTree  # here, as in MeshDynamics: importing it takes its time
+
+    kernel = dynamics.model.fixed
+    lengths = getattr(kernel.left if isinstance(kernel, Sum) else kernel, "lengthscale", np.inf)
+    features, scaling = dynamics.space.features(states), dynamics.scaled.scaling
+    size = features.shape[1]
+    lengths = np.broadcast_to(lengths, len(scaling.scale))[:size]
+    tree = cKDTree(dynamics.points[:, :size] / lengths)
+    distances, _ = tree.query((features - scaling.centre[:size]) / scaling.scale[:size] / lengths)
+    return distances
+
+
+def left_out_error(dynamics: Dynamics) -> float:
+    """Root mean square error over that of a constant change, the mean of all variables.
+
+    Of `BLOCKS` blocks of the transitions, evenly spread, each predicted from all others:
+    y_P - prediction = [K^-1]_PP^-1 [K^-1 y]_P.
+    """
+    n = len(dynamics.points)
+    size = max(1, min(BLOCK, n // BLOCKS))
+    firsts = np.linspace(0, n - size, min(BLOCKS, n)).astype(np.int64)
+    rows = (firsts[:, None] + np.arange(size)).reshape(-1)
+    chosen = np.zeros((n, len(rows)))
+    chosen[rows, np.arange(len(rows))] = 1.0
+    inverse = dynamics.design.weights(chosen)[rows].reshape(len(firsts), size, len(firsts), size)
+    blocks = np.arange(len(firsts))
+    missed = np.linalg.solve(
+        inverse[blocks, :, blocks], dynamics.weights[rows].reshape(len(firsts), size, -1)
+    )
+    spread = dynamics.targets.std(axis=0)
+    changing = spread > 0.0
+    errors = np.sqrt((missed**2).mean(axis=(0, 1)))[changing] / spread[changing]
+    return float(errors.mean()) if changing.any() else 0.0
+
+
+def doubt_fallback(data: Experience) -> None:
+    """Warn where the default planner regresses values of real states, for want of a mesh."""
+    if not data.is_box:
+        return
+    if not has_mesh(data.spaces):
+        why = (
+            f"{data.spaces.state.size} state variables are too many for DynamicsPlanner(), "
+            f"at most {MOST_VARIABLES}: describe the system with fewer"
+        )
+    else:
+        why = "the model is not pooled, which DynamicsPlanner() needs (rf.Model has pooled=True)"
+    doubt(
+        FallbackPlanner,
+        f"values are regressed, which often gains no more than doing nothing: {why}, or name the planner "
+        "yourself (rf.Mean is the same)",
+        data,
+    )
+
+
+def _ended(request: PlanRequest) -> bool:
+    """Whether an episode was seen to end: then a constant reward for each step tells plans apart."""
+    data = request.data
+    if request.terminated is None or not isinstance(data, Experience):
+        return bool(data.terminated.any())
+    is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))
+    return bool(is_end(data.next_state).any())
+
+
+def _only_value(request: PlanRequest, reward: Any) -> float | None:
+    """The reward of all that was seen, at every step of a plan; None if it differs."""
+    data = request.data
+    horizon = data.horizon if request.horizon is None or request.endless else int(request.horizon)
+    seen = (
+        _seen_world(data, reward, horizon)
+        if isinstance(data, Experience)
+        else _seen_finite(data, reward, horizon)
+    )
+    first: float | None = None
+    for rewards in seen:
+        first = float(rewards[0]) if first is None else first
+        if np.abs(rewards - first).max() > ROUNDING * abs(first):
+            return None
+    return first
+
+
+def _seen_world(data: Experience, reward: Any, horizon: int) -> Iterator[Any]:
+    """The rewards (n,) of what was seen, at every step if they change with it."""
+    function = RewardFunction(reward, data.spaces)
+    for h in range(horizon if function.uses_step else 1):
+        yield function(h, data.state, data.action, data.next_state)
+
+
+def _seen_finite(data: Any, reward: Any, horizon: int) -> Iterator[Any]:
+    table = TabledReward(reward, data.grid, horizon)
+    for h in range(table.steps):
+        yield table.at(h)[(data.state, data.action, data.next_state)[: 2 + table.uses_next]]
