@@ -421,8 +421,8 @@ def test_repeats_are_run_and_drawn(tmp_path, capsys):
     [
         (
             "figure7 --quick",
-            "there is functions, figure1, betas, repeats, table, all, beyond, baselines, control, doubling "
-            "to reproduce, got 'figure7'",
+            "there is functions, figure1, betas, repeats, table, all, beyond, baselines, control, doubling, "
+            "verdicts to reproduce, got 'figure7'",
         ),
         ("figure1 --quick --preset old", "preset must be one of published, literal, got 'old'"),
         ("figure1 --quick --kernels rbf", "kernels must be among se, matern25, matern15, got 'rbf'"),

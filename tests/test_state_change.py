@@ -65,12 +65,26 @@ def test_a_wall_is_a_limit_and_nothing_goes_farther_than_what_was_seen(seed, noi
     known, _ = walks(80, seed, noise)
     change = change_of(known)
     told = change.behind_walls(MODEL, scaled_inputs(known))
-    kept, free = change.cut == 0, change.targets[change.free]
-    np.testing.assert_array_equal(told.targets[kept], change.targets[kept])
-    further = change.cut * (told.targets - change.targets)
-    assert (further[~kept] >= 0.0).all()
-    most = np.maximum(np.abs(free).max(axis=0), np.abs(change.targets).max(axis=0))
-    assert (np.abs(told.targets) <= most + 1e-12).all()
+    moves, told_moves = (changes.targets * changes.unit + changes.middle for changes in (change, told))
+    kept = told.cut == 0
+    assert not told.cut[change.cut == 0].any()  # a wall may be left as it is, none is made up
+    np.testing.assert_allclose(told_moves[kept], moves[kept], rtol=0, atol=1e-12)
+    further = told.cut * (told_moves - moves)
+    assert (further[~kept] >= -1e-12).all()
+    assert (told_moves <= moves.max(axis=0) + 1e-12).all() and (told_moves >= moves.min(axis=0) - 1e-12).all()
+
+
+def test_walls_are_looked_behind_where_changes_are_noisy():
+    """What noise hides of the other variable is hidden everywhere: no sign that a wall stops it, too."""
+    model = rf.Model(MODEL.kernel, ridge=0.3, pooled=True)
+    known, _ = walks(400, noise=0.15)
+    change = change_of(known)
+    told = change.behind_walls(model, scaled_inputs(known))
+    np.testing.assert_array_equal(told.cut, change.cut)
+    ideal = (0.4 * known.action - change.middle) / change.unit
+    at_wall = change.cut != 0
+    errors = [np.abs(targets - ideal)[at_wall].mean() for targets in (change.targets, told.targets)]
+    assert errors[1] < 0.7 * errors[0]
 
 
 def test_a_bound_that_something_went_beyond_is_no_wall():
@@ -110,7 +124,7 @@ def test_a_variable_that_changes_only_at_walls_is_taken_as_it_is():
 
 
 def test_a_wall_that_ends_a_speed_is_left_as_it_is():
-    """The wall of x stops the speed v, too, which no step that met none tells; the bound of v stops v alone."""
+    """The wall of x stops the speed v, too, which no free step tells; the bound of v stops v alone."""
     spaces = Spaces(rf.Box.of(x=(-1.0, 1.0), v=(-0.5, 0.5)), rf.Box.of(right=(-1.0, 1.0), up=(-1.0, 1.0)))
     rng = np.random.default_rng(0)
     state, action = rng.uniform((-1.0, -0.5), (1.0, 0.5), (200, 2)), rng.uniform(-1.0, 1.0, (200, 2))

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rewardfree.kernels.fitting import leave_one_out
 from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Spaces
 
@@ -16,8 +17,9 @@ ON_BOUND = 1e-6
 LEAST_FREE, LEAST_SHARE = 20, 0.1
 #: From at most so many of them.
 MOST_FREE = 1000
-#: A wall stops its variable alone if at most this share of the variance of all others is missed there.
-ASIDE = 0.1
+#: A wall stops its variable alone if at most this share of the variance of all others is missed there, or at
+#: most this many times what is missed of them elsewhere: what is noise, or hard to predict, is so everywhere.
+ASIDE, AS_ELSEWHERE = 0.1, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,13 @@ class StateChange:
         met = np.unique(rows)
         expected = np.zeros_like(self.targets)
         expected[met] = design.mean(self.targets[known], points[met])
-        plain = self._stops_itself_alone(expected)
+        aside = self._aside((self.targets - expected) ** 2)
+        plain = aside <= ASIDE
+        if not plain.all():
+            matrix = model.fixed.between(points[known], points[known])
+            matrix[np.diag_indices(len(known))] += design.ridge
+            elsewhere = (leave_one_out(matrix, self.targets[known]) ** 2).mean(axis=0)
+            plain |= aside <= AS_ELSEWHERE * self._aside(np.broadcast_to(elsewhere, expected.shape))
         if not plain.all():
             change = self.targets * self.unit + self.middle
             return self._in_units(change, np.where(plain, self.cut, 0)).behind_walls(model, points)
@@ -85,13 +93,11 @@ class StateChange:
         targets[rows, columns] = np.where(upper, np.maximum(seen, further), np.minimum(seen, further))
         return replace(self, targets=targets)
 
-    def _stops_itself_alone(self, expected: Any) -> Any:
-        """For each variable, whether at its walls the others change as expected (n,c): (c,) bool."""
-        uncut = self.cut == 0
-        missed = np.where(uncut, (self.targets - expected) ** 2, 0.0).sum(axis=1)
-        at_wall = ~uncut
-        others = np.maximum(1, at_wall.T.astype(np.int64) @ uncut.sum(axis=1))
-        return (at_wall.T * missed).sum(axis=1) / others <= ASIDE
+    def _aside(self, missed: Any) -> Any:
+        """For each variable, the mean of (n,c) over all others that met no wall where it met one: (c,)."""
+        at_wall = self.cut != 0
+        others = np.maximum(1, at_wall.T.astype(np.int64) @ (~at_wall).sum(axis=1))
+        return (at_wall.T * np.where(at_wall, 0.0, missed).sum(axis=1)).sum(axis=1) / others
 
 
 def _on_bounds(space: Box, next_state: Any) -> Any:
