@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from rewardfree.arrays import (
     as_horizon,
     as_points,
     check_finite,
+    count,
     float_dtype,
     is_cpu,
     namespace,
@@ -32,10 +33,15 @@ from rewardfree.posterior import (
     Posterior,
     PosteriorList,
     Posteriors,
+    Sparse,
 )
 from rewardfree.registry import registered
 
 P = TypeVar("P")
+
+#: By default posteriors on real states are exact for up to so many transitions, and beyond that have so many
+#: inducing points.
+EXACT_UP_TO, INDUCING = 2000, 1000
 
 
 @registered("model")
@@ -47,7 +53,8 @@ class Model:
     dynamics that do not change with h. `centred` regresses V - c and adds c again, which is exact because
     P(.|z) sums to 1. `timed` (finite worlds) makes the step, from 0 to 1, the first coordinate of z: one
     regression that shares data between steps as far as the kernel allows. With `AutoKernel()` the kernel
-    and the ridge are fitted to the data; a ridge that is given is kept.
+    and the ridge are fitted to the data; a ridge that is given is kept. `inducing` (real states): through how
+    many inducing points, see `Sparse`; None is exact, "auto" is exact up to `EXACT_UP_TO` transitions.
     """
 
     kernel: Kernel | AutoKernel
@@ -55,6 +62,7 @@ class Model:
     pooled: bool = False
     centred: bool = False
     timed: bool = False
+    inducing: int | Literal["auto"] | None = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, AutoKernel):
@@ -66,8 +74,16 @@ class Model:
         for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.inducing not in (None, "auto"):
+            object.__setattr__(self, "inducing", _as_inducing(self.inducing))
         if self.timed and not self.pooled:
             raise ValueError("timed=True is one regression for all steps: it needs pooled=True")
+
+    def __repr__(self) -> str:
+        shown = [field.name for field in fields(self)]
+        if self.inducing == "auto":  # as it is for nearly everybody
+            shown.remove("inducing")
+        return f"Model({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def regressions(self, horizon: int) -> int:
         """How many designs a run needs: one for each step, or one for all if pooled."""
@@ -133,9 +149,17 @@ class Model:
             return self
         return replace(self, kernel=self.kernel.at_most(points))
 
-    def design(self, **options: Any) -> Design:
-        """An empty posterior for points anywhere; options as for `Design`."""
+    def design(self, **options: Any) -> Design | Sparse:
+        """An empty posterior for points anywhere; exact unless `inducing` is a number. See `for_points`."""
+        if isinstance(self.inducing, int):
+            return self.posterior(Sparse, inducing=self.inducing, **options)
         return self.posterior(Design, **options)
+
+    def for_points(self, points: int, exact_up_to: int = EXACT_UP_TO, inducing: int = INDUCING) -> Model:
+        """This model for so many points: with inducing points, if "auto" says so of that many."""
+        if self.inducing != "auto" or points <= exact_up_to:
+            return self
+        return replace(self, inducing=inducing)
 
     def lattice(self, candidates: Array, **options: Any) -> Lattice:
         """An empty posterior on a finite set; options as for `Lattice` (designs, capacity, device, dtype)."""
@@ -226,6 +250,15 @@ class SeparatePosteriors(ModelPosteriors):
 
 #: The source that most estimates use.
 MODEL_POSTERIORS = ModelPosteriors()
+
+
+def _as_inducing(value: Any) -> int:
+    try:
+        return count(value, "inducing")
+    except ValueError:
+        raise ValueError(
+            f'inducing must be a number of points, "auto" or None (exact), got {value!r:.100}'
+        ) from None
 
 
 def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:

@@ -1,6 +1,7 @@
 """Where there is still something to learn, and which actions lead there: optimism about sigma, not reward."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ from rewardfree.dynamics.termination import ObservedTermination
 from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
-from rewardfree.posterior import Design
+from rewardfree.posterior import PointPosterior
 from rewardfree.worlds import ScaledModel, Spaces
 
 DISCOUNT = 0.98
@@ -60,11 +61,12 @@ class ExplorationValue:
         self.dynamics = Dynamics.learn(spaces, model, samples)
         self.is_end = ObservedTermination(spaces.state, samples.next_state, samples.terminated)
         self._automatic = model.automatic
-        self.posterior = self._empty_posterior()
+        self._points = len(samples)
+        self.posterior = self._empty_posterior(self._points)
         self.posterior.extend(self.dynamics.points)
         self.actions = spaces.action.candidates(ACTIONS)
         self._seen = self.dynamics.space.wrapped(np.concatenate([samples.state, samples.next_state]))
-        self._later: Design | None = None  # the posterior on the samples that came after the fit
+        self._later: PointPosterior | None = None  # the posterior on the samples that came after the fit
         self._value: Any = None
 
     def sigma(self, state: Any, action: Any) -> Any:
@@ -79,7 +81,7 @@ class ExplorationValue:
         """
         self.value  # noqa: B018  (E before them, which is then improved)
         if self._later is None:
-            self._later = self._empty_posterior()
+            self._later = self._empty_posterior(0)
         self._later.extend(self.dynamics.scaled.inputs(self.spaces, samples.state, samples.action))
         self._value = self._improved(self._value, FEW_SWEEPS)
 
@@ -127,8 +129,8 @@ class ExplorationValue:
         """At most the sigma (n,) of the later samples alone: both bound the sigma of all from above."""
         return sigma if self._later is None else np.minimum(sigma, self._later.std(points))
 
-    def _empty_posterior(self) -> Design:
-        return exploration_posterior(self.dynamics.scaled, self._automatic)
+    def _empty_posterior(self, points: int) -> PointPosterior:
+        return exploration_posterior(self.dynamics.scaled, self._automatic, points)
 
     def choices(self, state: Any) -> tuple[Any, Any]:
         """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
@@ -160,17 +162,18 @@ class ExplorationValue:
         return reached[rows], tried[rows]
 
 
-def exploration_posterior(scaled: ScaledModel, automatic: bool) -> Design:
-    """The posterior whose sigma says where to look.
+def exploration_posterior(scaled: ScaledModel, automatic: bool, points: int) -> PointPosterior:
+    """The posterior whose sigma says where to look, for so many points.
 
     A kernel that was fitted to the little that was seen is sure of what it has never seen. Its lengthscales
     say which variables matter, so their ratios stay, but the shortest is at most one spread of the data, and
     the family is rough. A kernel that a user fixed is used as it is.
     """
-    model = scaled.model
+    model = scaled.model.for_points(points)
     kernel = model.kernel.left if isinstance(model.kernel, Sum) else model.kernel
     if not automatic or not isinstance(kernel, (Matern, SquaredExponential)):
         return model.design()
     lengths = np.array(kernel.lengthscale)
     lengths = np.minimum(lengths / max(1.0, float(lengths.min())), LONGEST)
-    return Design(Matern(2.5, tuple(map(float, lengths))), ridge=EXPLORATION_RIDGE)
+    looking = Matern(2.5, tuple(map(float, lengths)))
+    return replace(model, kernel=looking, ridge=EXPLORATION_RIDGE).design()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Samples
-from rewardfree.kernels.fitting import leave_one_out, leave_parts_out
+from rewardfree.kernels.fitting import evenly
 from rewardfree.model import Model
 from rewardfree.posterior.products import weighted
 from rewardfree.threads import one_blas_thread
@@ -18,6 +18,8 @@ from rewardfree.worlds import Box, ScaledModel, Spaces, StateChange
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3
+#: Noise is resampled from at most so many transitions.
+MOST_NEIGHBOURS = 10_000
 #: The standard deviation of a normal law over the median of its absolute values.
 NORMAL = 1.4826
 
@@ -33,7 +35,7 @@ class Dynamics:
         self,
         spaces: Spaces,
         scaled: ScaledModel,
-        points: Any,
+        basis: Any,
         weights: Any,
         middle: Any,
         unit: Any,
@@ -41,7 +43,7 @@ class Dynamics:
     ) -> None:
         self.spaces, self.space, self.scaled, self.ends = spaces, _box(spaces), scaled, ends
         self._reach = replace(self.space, low=tuple(ends[0]), high=tuple(ends[1]))
-        self.points, self.weights = points, weights  # (n,f) and (n,d)
+        self.basis, self.weights = basis, weights  # (p,f) and (p,d): p = n, or inducing points
         self.middle, self.unit = middle, unit  # (d,) each
 
     @classmethod
@@ -52,6 +54,7 @@ class Dynamics:
         space = _box(spaces)
         if scaled is None:
             scaled = ScaledModel.fit(spaces, model, samples)
+        scaled = replace(scaled, model=scaled.model.for_points(len(samples)))
         points = scaled.inputs(spaces, samples.state, samples.action)
         change = StateChange.of(spaces, samples.state, samples.next_state).behind_walls(scaled.model, points)
         design = scaled.model.design()
@@ -60,8 +63,8 @@ class Dynamics:
         # Bounds may be a user's guess: what was seen beyond them is not cut off.
         ends = np.minimum(space.low, seen.min(axis=0)), np.maximum(space.high, seen.max(axis=0))
         weights = design.weights(change.targets)
-        dynamics = cls(spaces, scaled, points, weights, change.middle, change.unit, ends)
-        dynamics.__dict__["design"], dynamics.__dict__["targets"] = design, change.targets
+        dynamics = cls(spaces, scaled, design.basis_points, weights, change.middle, change.unit, ends)
+        dynamics.__dict__.update(design=design, targets=change.targets, points=points)
         return dynamics
 
     @property
@@ -73,7 +76,7 @@ class Dynamics:
         """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within bounds."""
         points = self.scaled.inputs(self.spaces, state, action)
         with one_blas_thread():
-            change = weighted(self.model.fixed, points, self.points, self.weights)
+            change = weighted(self.model.fixed, points, self.basis, self.weights)
         return self.inside(state + change * self.unit + self.middle)
 
     def inside(self, state: Any) -> Any:
@@ -91,7 +94,12 @@ class Dynamics:
     @cached_property
     def _energy(self) -> Any:
         """The variance that goes with the kernel for each variable, (d,): y' K^-1 y / n."""
-        return np.einsum("nd,nd->d", self.targets, self.weights) / len(self.points)
+        return self.design.energy(self.targets) / len(self.points)
+
+    @cached_property
+    def points(self) -> Any:
+        """What the kernel saw of the transitions, (n,f). Of a plan from a file these are the basis."""
+        return self.basis
 
     @cached_property
     def design(self) -> Any:
@@ -109,10 +117,13 @@ class Dynamics:
     @cached_property
     def residuals(self) -> Any:
         """What the regression misses at each transition when it is left out, (n,d), in the states' units."""
-        matrix = self.model.fixed.between(self.points, self.points)
-        matrix[np.diag_indices(len(matrix))] += self.model.ridge
-        with one_blas_thread():
-            return leave_one_out(matrix, self.targets) * self.unit
+        return self.design.missed(self.targets) * self.unit
+
+    @cached_property
+    def noise_sample(self) -> tuple[Any, Any]:
+        """Points (k,f), evenly spread over the transitions, and the `residuals` there (k,d)."""
+        rows = evenly(len(self.points), MOST_NEIGHBOURS)
+        return self.points[rows], self.residuals[rows]
 
     @cached_property
     def noise(self) -> float:
@@ -136,10 +147,9 @@ class Dynamics:
 
         Each part of the transitions that were learnt from, an array of rows, is predicted from all others.
         """
-        matrix = self.model.fixed.between(self.points, self.points)
-        matrix[np.diag_indices(len(matrix))] += self.model.ridge
-        with one_blas_thread():
-            change = self.targets - leave_parts_out(matrix, self.targets, parts)
+        rows = np.concatenate(parts)
+        change = self.targets.copy()
+        change[rows] -= self.design.missed(self.targets, parts)
         expected = self.inside(samples.state + change * self.unit + self.middle)
         missed = self.space.change(expected, samples.next_state)
         spread = self.space.change(samples.state, samples.next_state).std(axis=0)

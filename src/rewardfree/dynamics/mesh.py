@@ -160,7 +160,7 @@ class MeshDynamics:
         """How many outcomes stand for a noisy next state."""
         dynamics: Any = self.predictor
         per_draw = len(self.actions) * self.mesh.size * 2 ** len(self.mesh.sides)
-        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, self.most_draws)), len(dynamics.points))
+        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, self.most_draws)), len(dynamics.noise_sample[0]))
 
     @cached_property
     def matrix(self) -> Any:
@@ -176,8 +176,9 @@ class MeshDynamics:
         the regression's, and stretched by what centring takes away.
         """
         dynamics: Any = self.predictor
-        draws = min(draws, len(dynamics.points))
-        missed = dynamics.residuals[nearest(self._neighbours, self._state_inputs(state), draws)]  # (n,k,d)
+        _, residuals = dynamics.noise_sample
+        draws = min(draws, len(residuals))
+        missed = residuals[nearest(self._neighbours, self._state_inputs(state), draws)]  # (n,k,d)
         missed = (missed - missed.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
         return np.moveaxis(missed, 1, 0)
 
@@ -186,7 +187,8 @@ class MeshDynamics:
         from scipy.spatial import cKDTree
 
         dynamics: Any = self.predictor
-        return cKDTree(dynamics.points[:, : len(self.spaces.state.groups)])
+        points, _ = dynamics.noise_sample
+        return cKDTree(points[:, : len(self.spaces.state.groups)])
 
     def _state_inputs(self, state: Any) -> Any:
         """States as the kernel sees them."""

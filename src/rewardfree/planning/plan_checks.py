@@ -104,7 +104,8 @@ def check_mesh(arrays: Mapping[str, Any], spaces: Spaces, scaled: ScaledModel) -
         if not (low <= high).all():
             raise ValueError("the low ends of its boxes must lie below the high ones")
     if "residuals" in arrays:
-        numbers(arrays, "residuals", n, d)
+        k = len(numbers(arrays, "noise_points", None, len(spaces.groups)))
+        numbers(arrays, "residuals", k, d)
 
 
 def _box_of(arrays: Mapping[str, Any], d: int) -> tuple[Any, Any]:

@@ -42,7 +42,7 @@ _PLAN = ("horizon", "planner", "chosen_by", "model", "source", "transitions", "d
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
 _SAMPLES = ("state", "action", "next_state", "terminated")
-_ON_MESH = "about|points|weights|middle|unit|ends|centre|scale|low|high|sides|tables|to_go|actions|residuals"
+_ON_MESH = "about|points|weights|middle|unit|ends|centre|scale|low|high|sides|tables|to_go|actions|residuals|noise_points"
 #: The names of the arrays of each kind, as patterns.
 _ARRAYS = {
     "FinitePlan": f"about|states|coordinates|actions|values|{NAMED_ARRAYS}",
@@ -159,7 +159,7 @@ def _mesh_arrays(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
     if not isinstance(dynamics, Dynamics):
         raise ValueError("a plan through a simulator cannot be written: plan from data instead")
     arrays: dict[str, Any] = {
-        "points": dynamics.points,
+        "points": dynamics.basis,
         "weights": dynamics.weights,
         "middle": dynamics.middle,
         "unit": dynamics.unit,
@@ -173,7 +173,9 @@ def _mesh_arrays(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
         "to_go": values.to_go,
         "actions": on_mesh.actions,
     }
-    return {**arrays, "residuals": dynamics.residuals} if on_mesh.noisy else arrays
+    if on_mesh.noisy:
+        arrays["noise_points"], arrays["residuals"] = dynamics.noise_sample
+    return arrays
 
 
 def _mesh_numbers(plan: MeshPlan | TabulatedPlan) -> dict[str, Any]:
@@ -218,7 +220,7 @@ def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> 
     if noisy not in (True, False) or noisy != ("residuals" in arrays):
         raise ValueError(f"noisy must be True with residuals and False without, got {noisy!r:.100}")
     if noisy:
-        dynamics.__dict__["residuals"] = arrays["residuals"]
+        dynamics.__dict__["noise_sample"] = arrays["noise_points"], arrays["residuals"]
     mesh = Mesh(arrays["low"], arrays["high"], tuple(map(int, arrays["sides"])), spaces.state.angular)
     values = MeshValues(mesh, arrays["tables"], arrays["to_go"], fields["discount"], fields["drift"])
     check_values(values, fields["horizon"])

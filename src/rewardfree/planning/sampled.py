@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,8 +127,10 @@ def _estimate(request: PlanRequest, horizon: int) -> SampledEstimate:
     kept = data.at(np.flatnonzero(data.kept))
     if scaled is None or StateChange.of(data.spaces, kept.state, kept.next_state).meets_walls:
         scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends, behind_walls=False)
+    designs = data.designs(request.used_model.pooled)[:horizon]
+    scaled = replace(scaled, model=scaled.model.for_points(max(map(len, designs))))
     estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
-    for h, rows in enumerate(data.designs(request.used_model.pooled)[:horizon]):
+    for h, rows in enumerate(designs):
         if len(rows):
             estimate.load(h, data.at(rows))
     return estimate

@@ -12,7 +12,7 @@ from rewardfree.data import Experience
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
 from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
 from rewardfree.kernels import Sum
-from rewardfree.kernels.fitting.autokernel import evenly
+from rewardfree.kernels.fitting import evenly
 from rewardfree.planning.planner import PlanRequest
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
 
@@ -87,23 +87,15 @@ def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
 def left_out_error(dynamics: Dynamics) -> float:
     """Root mean square error over that of a constant change, the mean of all variables.
 
-    Of `BLOCKS` blocks of the transitions, evenly spread, each predicted from all others:
-    y_P - prediction = [K^-1]_PP^-1 [K^-1 y]_P.
+    Of `BLOCKS` blocks of the transitions, evenly spread, each predicted from all others.
     """
     n = len(dynamics.points)
     size = max(1, min(BLOCK, n // BLOCKS))
     firsts = np.linspace(0, n - size, min(BLOCKS, n)).astype(np.int64)
-    rows = (firsts[:, None] + np.arange(size)).reshape(-1)
-    chosen = np.zeros((n, len(rows)))
-    chosen[rows, np.arange(len(rows))] = 1.0
-    inverse = dynamics.design.weights(chosen)[rows].reshape(len(firsts), size, len(firsts), size)
-    blocks = np.arange(len(firsts))
-    missed = np.linalg.solve(
-        inverse[blocks, :, blocks], dynamics.weights[rows].reshape(len(firsts), size, -1)
-    )
+    missed = dynamics.design.missed(dynamics.targets, [first + np.arange(size) for first in firsts])
     spread = dynamics.targets.std(axis=0)
     changing = spread > 0.0
-    errors = np.sqrt((missed**2).mean(axis=(0, 1)))[changing] / spread[changing]
+    errors = np.sqrt((missed**2).mean(axis=0))[changing] / spread[changing]
     return float(errors.mean()) if changing.any() else 0.0
 
 

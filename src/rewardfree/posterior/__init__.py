@@ -1,4 +1,4 @@
-"""Exact kernel ridge regression. A posterior holds the points that were seen, and no targets."""
+"""Kernel ridge regression. A posterior holds the points that were seen, and no targets."""
 
 from rewardfree.posterior.cells import check_alpha, check_drop
 from rewardfree.posterior.counts import Counts
@@ -17,7 +17,8 @@ from rewardfree.posterior.lattice import Lattice
 from rewardfree.posterior.partition import Partition
 from rewardfree.posterior.partition_lattice import PartitionLattice
 from rewardfree.posterior.posterior_list import PosteriorList
-from rewardfree.posterior.protocol import BasisPosterior, Posterior, Posteriors
+from rewardfree.posterior.protocol import BasisPosterior, PointPosterior, Posterior, Posteriors
+from rewardfree.posterior.sparse import Sparse
 
 __all__ = [
     "BasisPosterior",
@@ -30,10 +31,12 @@ __all__ = [
     "Lattice",
     "Partition",
     "PartitionLattice",
+    "PointPosterior",
     "PolynomialFeatures",
     "Posterior",
     "PosteriorList",
     "Posteriors",
+    "Sparse",
     "check_alpha",
     "check_drop",
     "check_features",

@@ -1,7 +1,7 @@
 """The exact posterior on any points of a continuous space."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,18 +20,18 @@ from rewardfree.arrays import (
     positive,
 )
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.posterior.protocol import BasisPosterior
+from rewardfree.kernels.fitting import leave_one_out
+from rewardfree.posterior.greedy import largest_sigma_first
+from rewardfree.posterior.products import kernel_rows
+from rewardfree.posterior.protocol import PointPosterior
 from rewardfree.posterior.variance import not_positive_definite, rounding_floor
 from rewardfree.threads import one_blas_thread
-from rewardfree.ties import argmax_tied
 
 #: Queries are answered in blocks whose kernel matrix stays below this many bytes.
 BLOCK_BYTES = 64 * 2**20
-#: A kernel is evaluated on at most this many pairs of points at a time.
-CACHED = 2**16
 
 
-class Design(BasisPosterior):
+class Design(PointPosterior):
     """The points seen so far and the Cholesky factor C of K + ridge I; no targets.
 
     C is packed row after row: a new point writes its row at the end of the buffer, and C is copied only when
@@ -64,6 +64,11 @@ class Design(BasisPosterior):
     def points(self) -> Array:
         """A copy of the points, (n,d), in the order in which they came."""
         return self._points[: self._count].copy()
+
+    @property
+    def basis_points(self) -> Array:
+        """All points, (n,d)."""
+        return self.points
 
     def extend(self, points: Array) -> None:
         """Condition on more points (p,d): O(n^2) each. On an error nothing changes."""
@@ -113,29 +118,26 @@ class Design(BasisPosterior):
     def greedy(self, candidates: Array, queries: int) -> tuple[Integers, Floats]:
         """The q candidates (m,d) to add next, each where sigma is then largest: indices and sigma, (q,).
 
-        This is a pivoted Cholesky factorisation of the posterior covariance of Z: O(n^2 m) once, and
-        O((n + q) m) for each query.
+        O(n^2 m) once, and O((n + q) m) for each query.
         """
         candidates = self._checked(candidates, "candidates")
         variance = np.array(self.kernel._at(candidates), self.dtype)
         prior = max(self._prior, float(variance.max()))
         rows = np.empty((self._count + queries, len(candidates)), self.dtype)
-        chosen, sigma = np.empty(queries, np.int64), np.empty(queries)
         with one_blas_thread():
             if self._count:
                 factor = self._factor()
                 for block in self._blocks(len(candidates)):
                     rows[: self._count, block] = self._whiten(self._cross(candidates[block]), factor).T
                 variance -= np.einsum("nm,nm->m", rows[: self._count], rows[: self._count])
-            for i in range(queries):
-                n = self._count + i
-                variance = self._clipped(variance, prior, n + 1)
-                best = int(argmax_tied(np.sqrt(variance)))
-                chosen[i], sigma[i] = best, math.sqrt(variance[best])
-                row = self.kernel.between(candidates[best : best + 1], candidates)[0]
-                row = (row - rows[:n, best] @ rows[:n]) / math.sqrt(variance[best] + self.ridge)
-                rows[n], variance = row, variance - row * row
-        return chosen, sigma
+            return largest_sigma_first(
+                variance,
+                lambda i: self.kernel.between(candidates[i : i + 1], candidates)[0],
+                rows,
+                queries,
+                self.ridge,
+                lambda variance, points: self._clipped(variance, prior, points),
+            )
 
     def basis(self, at: Array) -> Array:
         """k(q, z_i), (m,n)."""
@@ -145,6 +147,27 @@ class Design(BasisPosterior):
         """(K_n + ridge I)^-1 y for targets (n,c): (n,c)."""
         with one_blas_thread():
             return self._solve(cast(targets, self.dtype))
+
+    def energy(self, targets: Array) -> Floats:
+        """y^T (K_n + ridge I)^-1 y for each column of targets (n,c): (c,)."""
+        return np.asarray(np.einsum("nc,nc->c", targets, self.weights(targets)))
+
+    def missed(self, targets: Array, parts: Sequence[Integers] | None = None) -> Floats:
+        """y of a part P minus its prediction from all others: [G^-1]_PP^-1 [G^-1 y]_P, G = K_n + ridge I."""
+        targets = cast(targets, self.dtype)
+        if parts is None:
+            matrix = self.kernel.between(self._used(), self._used())
+            matrix[np.diag_indices(self._count)] += self.ridge
+            with one_blas_thread():
+                return leave_one_out(matrix, targets)
+        rows = np.concatenate(parts)
+        chosen = np.zeros((self._count, len(rows)), self.dtype)
+        chosen[rows, np.arange(len(rows))] = 1.0
+        inverse, missed = self.weights(chosen)[rows], self.weights(targets)[rows]
+        ends = np.cumsum([len(part) for part in parts])
+        for part in map(slice, ends - [len(part) for part in parts], ends):
+            missed[part] = np.linalg.solve(inverse[part, part], missed[part])
+        return np.asarray(missed)
 
     def information_gain(self) -> float:
         """1/2 logdet(I + K_n/ridge)."""
@@ -161,13 +184,8 @@ class Design(BasisPosterior):
         return self._points[: self._count]
 
     def _cross(self, at: Any) -> Any:
-        """k(at, points), in pieces that stay in the cache: a kernel passes over its values many times."""
-        if len(at) * self._count <= CACHED:
-            return self.kernel.between(at, self._used())
-        cross, size = np.empty((len(at), self._count), self.dtype), max(1, CACHED // self._count)
-        for first in range(0, len(at), size):
-            cross[first : first + size] = self.kernel.between(at[first : first + size], self._used())
-        return cross
+        """k(at, points)."""
+        return kernel_rows(self.kernel, at, self._used())
 
     def _new_rows(self, points: Any, prior: float) -> tuple[Any, Any]:
         """The rows (p, n+p) that the new points add to C, and their pivots (p,)."""

@@ -1,4 +1,4 @@
-"""k(x, y) @ weights without the matrix k(x, y), in blocks that stay in the cache: for very many points."""
+"""k(x, y), and k(x, y) @ weights without the matrix k(x, y), in blocks that stay in the cache."""
 
 import math
 
@@ -9,6 +9,16 @@ from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponentia
 
 #: The most numbers in a block of k(x, y): with its copies it fits into the cache of a core.
 BLOCK = 2**16
+
+
+def kernel_rows(kernel: Kernel, x: Floats, y: Floats) -> Floats:
+    """k(x, y), (m,n), in pieces that stay in the cache: a kernel passes over its values many times."""
+    if len(x) * len(y) <= BLOCK:
+        return np.asarray(kernel.between(x, y))
+    rows = np.empty((len(x), len(y)), np.result_type(x, y))
+    for piece in _blocks(len(x), len(y)):
+        rows[piece] = kernel.between(x[piece], y)
+    return rows
 
 
 def weighted(kernel: Kernel, x: Floats, y: Floats, weights: Floats) -> Floats:

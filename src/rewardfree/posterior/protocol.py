@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from rewardfree.arrays import Array, Integers, count
+from rewardfree.arrays import Array, Floats, Integers, count
 
 #: Which of g designs: a slice, their numbers (g',), or None for all of them.
 Designs: TypeAlias = slice | Sequence[int] | Integers | None
@@ -50,6 +50,31 @@ class BasisPosterior(Posterior, Protocol):
 
     def weights(self, targets: Array) -> Array:
         """For targets (n,c): (p,c)."""
+
+
+@runtime_checkable
+class PointPosterior(BasisPosterior, Protocol):
+    """A posterior on the points themselves, for any targets: what is missed of each, and where to look next."""
+
+    @property
+    def points(self) -> Array:
+        """The points, (n,d), in the order in which they came."""
+
+    @property
+    def basis_points(self) -> Array:
+        """Those of the basis, (p,d): basis(at) is k(at, basis points)."""
+
+    def greedy(self, candidates: Array, queries: int) -> tuple[Integers, Floats]:
+        """The q candidates (m,d) to add next, each where sigma is then largest: indices and sigma, (q,)."""
+
+    def energy(self, targets: Array) -> Floats:
+        """y^T (K_n + ridge I)^-1 y for each column of targets (n,c): (c,)."""
+
+    def missed(self, targets: Array, parts: Sequence[Integers] | None = None) -> Floats:
+        """y minus its prediction from all points but its part, for targets (n,c).
+
+        Of the rows of all parts, in their order (r,c); without parts, of each point on its own (n,c).
+        """
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from rewardfree.dynamics import ExplorationValue
 from rewardfree.estimates import OBJECTIVES, Backup, SampledEstimate, SampledRecursion
+from rewardfree.model import Model
 from rewardfree.strategies.world_run import WorldRun
 from rewardfree.worlds.scaling import ScaledModel
 
@@ -13,6 +14,8 @@ from rewardfree.worlds.scaling import ScaledModel
 PILOT = 50
 #: While exploring, a kernel is fitted to at most this many points: it is fitted often, and again at the end.
 MOST_POINTS = 300
+#: Posteriors are made anew that often, too: exact for up to so many points, then with so many inducing points.
+EXACT_UP_TO, INDUCING = 1000, 300
 #: Candidates that a Box of actions gets.
 ACTIONS = 9
 #: The exploration value is updated after this many new transitions.
@@ -24,12 +27,24 @@ BackupRule: TypeAlias = Callable[[int, Callable[[], float]], Backup]
 
 def refitted_at(n: int) -> int:
     """The last number of transitions, up to n, at which kernels and plans are refitted."""
-    return n - n % (50 if n < 200 else 100)
+    thousands = n - n % 1000
+    return thousands + (n - thousands) // _between_refits(n) * _between_refits(n)
 
 
 def next_refit(n: int) -> int:
     """The first number of transitions above n at which kernels and plans are refitted."""
-    return refitted_at(n) + (50 if n < 200 else 100)
+    thousands = n - n % 1000
+    return min(refitted_at(n) + _between_refits(n), thousands + 1000)
+
+
+def _between_refits(n: int) -> int:
+    """The more there is, the less a few more change; and a refit takes a pass over all of it."""
+    return 50 if n < 200 else 100 * min(max(n // 1000, 1), 5)
+
+
+def while_exploring(model: Model, points: int) -> Model:
+    """The model as a run uses it, on so many points: cheaper than the one it leaves in the end."""
+    return model.at_most(MOST_POINTS).for_points(points, EXACT_UP_TO, INDUCING)
 
 
 class CurrentEstimate:
@@ -81,7 +96,7 @@ class CurrentEstimate:
         """With a kernel for the first kept steps, and these loaded."""
         run, strategy = self._run, self._run.strategy
         samples = run.samples(kept)
-        model = run.model.at_most(MOST_POINTS)
+        model = while_exploring(run.model, kept)
         scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends, behind_walls=False)
         actions = run.spaces.action.candidates(ACTIONS)
         estimate = SampledEstimate(run.spaces, scaled, run.horizon, actions, strategy)
@@ -136,7 +151,7 @@ class CurrentExploration:
         run = self._run
         fitted_at = refitted_at(run.kept if kept is None else kept)
         if self._value is None or fitted_at != self._fitted_at:
-            model, samples = run.model.at_most(MOST_POINTS), run.samples(fitted_at)
+            model, samples = while_exploring(run.model, fitted_at), run.samples(fitted_at)
             self._value = ExplorationValue(run.spaces, model, samples, self._objective)
             self._fitted_at = self._counted = fitted_at
         return self._value

@@ -12,7 +12,7 @@ from rewardfree.arrays import Array, Integers, count, to_numpy
 from rewardfree.dynamics.exploration import check_variables, exploration_posterior
 from rewardfree.model import Model
 from rewardfree.registry import registered
-from rewardfree.strategies.current import MOST_POINTS, PILOT, CurrentExploration, next_refit, refitted_at
+from rewardfree.strategies.current import PILOT, CurrentExploration, next_refit, refitted_at, while_exploring
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.strategies.world_run import WorldRun
@@ -25,6 +25,8 @@ QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]
 QUERY_SETS = ("reachable", "sobol", "box")
 #: How many candidates a batch is chosen from, and how long the model's rollouts are.
 POINTS, ROLLOUT = 2048, 100
+#: There are at least so many candidates for each query of a batch, as far as the rollouts go.
+LEAST_CHOICE = 8
 
 
 @registered("strategy", "generative")
@@ -173,11 +175,12 @@ def _reachable_batch(
     value = current.value(start)
     rng = run.rng("reach", start)
     starts = np.repeat(first_states, 2, axis=0)
-    state, action = value.reachable(starts, min(run.horizon, ROLLOUT), POINTS, rng)
+    points = max(POINTS, LEAST_CHOICE * size)
+    state, action = value.reachable(starts, min(run.horizon, ROLLOUT), points, rng)
     scaled, posterior = value.dynamics.scaled, value.posterior
     if refitted_at(start) < start:  # what was asked since then, where every round is a batch of its own
-        posterior = exploration_posterior(scaled, run.model.automatic)
         samples = run.samples(start)
+        posterior = exploration_posterior(scaled, run.model.automatic, len(samples))
         posterior.extend(scaled.inputs(run.spaces, samples.state, samples.action))
     chosen, sigma = posterior.greedy(scaled.inputs(run.spaces, state, action), size)
     run.know_sigma(lambda: float(sigma[0]))
@@ -187,12 +190,12 @@ def _reachable_batch(
 def _best_of(run: WorldRun, candidates: tuple[Any, Any], start: int, size: int) -> tuple[Any, Any]:
     """Of a set of states and actions, the greatest sigma."""
     samples = run.samples(start)
-    if run.model.automatic:
-        model = run.model.at_most(MOST_POINTS)
+    model = while_exploring(run.model, len(samples))
+    if model.automatic:
         scaled = ScaledModel.fit(run.spaces, model, samples)
     else:
-        scaled = ScaledModel.of_bounds(run.spaces, run.model)
-    posterior = exploration_posterior(scaled, run.model.automatic)
+        scaled = ScaledModel.of_bounds(run.spaces, model)
+    posterior = exploration_posterior(scaled, run.model.automatic, len(samples))
     if len(samples):
         # Without a pooled model all steps have the same points: those of the first one stand for all.
         first = np.array([run.model.pooled or row.h == 0 for row in run.kept_rows(start)])
