@@ -89,18 +89,22 @@ def opened(browser, page, request):
 
 def shown(browser, page, width, scheme="light"):
     """A page at a width, drawn, on a system that is light or dark."""
-    from selenium.webdriver.support.wait import WebDriverWait
-
     resize(browser, width)
     wish = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
     for kind in LOGS:
         browser.get_log(kind)  # what came before is not this page's
     browser.get(page.as_uri())
-    WebDriverWait(browser, 60).until(
+    waiting(browser).until(
         lambda it: it.execute_script("return document.documentElement.dataset.ready") == "yes"
     )
     return browser
+
+
+def waiting(browser):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 60)
 
 
 def resize(browser, width):
@@ -389,5 +393,7 @@ def test_paper_is_light(browser, own_page):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     for part in ("body", "main > section"):
         assert brightness(check(browser, "background", part)) > 250
-    assert brightness(check(browser, "drawnInk")) < 80 and check(browser, "faint") == []
+    # Figures are drawn anew when the browser says that the medium has changed, which is a moment later.
+    waiting(browser).until(lambda it: brightness(check(it, "drawnInk")) < 80)
+    assert check(browser, "faint") == []
     assert not check(browser, "document.querySelector('.controls').checkVisibility()")
