@@ -16,7 +16,7 @@ from rewardfree.experiments.unit import InstanceCache
 from rewardfree.studies.catalogue import study_named
 from rewardfree.studies.control.specification import task_named
 from rewardfree.studies.verdicts.specification import DEVELOPED_ON, SYSTEMS, TRUE_DYNAMICS, VerdictUnit
-from rewardfree.studies.verdicts.study import Judged, correlation, judged, verdict_figure, verdict_table
+from rewardfree.studies.verdicts.study import DataSet, correlation, judged, verdict_figure, verdict_table
 
 SMALL = VerdictUnit("Pendulum", "uniform", 60, seed=3, episodes=3)
 
@@ -38,7 +38,7 @@ def made_up(system="Pendulum", size=60, score=0.5, word="partly", returns=(5.0,)
 
 
 def data_set(system="Pendulum", score=0.5, share=0.5, word="partly", doubts=()):
-    return Judged(system, "uniform", 60, 0, word, score, share, frozenset(doubts))
+    return DataSet(system, "uniform", 60, 0, word, score, share, frozenset(doubts))
 
 
 # --- what is run ---

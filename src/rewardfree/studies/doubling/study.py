@@ -17,7 +17,7 @@ from rewardfree.studies.study import SeededStudy, typed
 
 #: When data double, a return may fall by this share of the best of its seed.
 TOLERANCE = 0.05
-#: So many of ten seeds may not fall by more.
+#: On this share of the seeds it may not fall by more.
 HOLDS = 0.9
 
 
