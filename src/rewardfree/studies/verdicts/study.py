@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from rewardfree.evaluation.diagnosis import PARTLY, WELL
 from rewardfree.experiments.store import Store
 from rewardfree.report.pictures import Picture
-from rewardfree.report.style import COLOURS, legend_below, styled_figure
+from rewardfree.report.style import COLOURS, legend_below, styled_figure, title_above
 from rewardfree.studies.study import SeededStudy
 from rewardfree.studies.verdicts.specification import (
     DEVELOPED_ON,
@@ -175,17 +175,19 @@ def verdict_figure(data_sets: list[DataSet]) -> Any:
                 xy = [each.score for each in chosen], [each.share for each in chosen]
                 place.plot(*xy, ".", color=COLOURS[i], markersize=6, alpha=0.8, label=source)
             for level in (PARTLY, WELL):
-                place.axvline(level, color="#999999", linestyle=":", linewidth=1.0)
+                begins = {"color": "#999999", "linestyle": ":", "linewidth": 1.0}
+                place.axvline(level, label="“partly” and “well” begin", **begins)
             held = "" if name in DEVELOPED_ON else ", held out"
             place.set_title(f"{name}{held}", fontsize=8)
         for place in places[len(systems) :]:
             place.set_visible(False)
-        places[0].set_ylabel("share of what can be gained")
-        places[0].set_xlabel("score")
+        for place in places[::columns]:
+            place.set_ylabel("share of what can be gained", fontsize=8)
+        for place in places[max(len(systems) - columns, 0) : len(systems)]:  # the lowest of each column
+            place.set_xlabel("score")
+            place.tick_params(labelbottom=True)
         legend_below(figure, places[: len(systems)])
-        figure.suptitle(
-            "What is said of data, and what plans from them gain; a dot is a data set", fontsize=10
-        )
+        title_above(figure, "What is said of data, and what plans from them gain; a dot is a data set")
     return figure
 
 
