@@ -82,14 +82,21 @@ function buttons() {
   }));
 }
 
-// Texts whose contrast with what is behind them is below 4.5, which the guidelines for the web (WCAG, AA) ask for.
-function faint() {
-  const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+
+// How different two colours are in brightness, from 1 to 21, as the guidelines for the web (WCAG) count.
+function contrast(one, other) {
   const curve = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
   const light = (colour) => {
     const [red, green, blue] = parts(colour).slice(0, 3).map((part) => curve(part / 255));
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
+  const [dim, bright] = [light(one), light(other)].sort((a, b) => a - b);
+  return (bright + 0.05) / (dim + 0.05);
+}
+
+// Texts whose contrast with what is behind them is below the 4.5 that those guidelines ask for (AA).
+function faint() {
   const behind = (node) => {
     for (; node; node = node.parentElement) {
       const colour = getComputedStyle(node).backgroundColor, alpha = parts(colour)[3];
@@ -102,11 +109,21 @@ function faint() {
     if (node.closest("script, style, noscript") || !node.checkVisibility()) continue;
     if (![...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim())) continue;
     const style = getComputedStyle(node), ink = node.closest("svg") ? style.fill : style.color;
-    const [dim, bright] = [light(ink), light(behind(node))].sort((a, b) => a - b);
-    if ((bright + 0.05) / (dim + 0.05) < 4.5) low.push([node.textContent.slice(0, 40), ink, behind(node)]);
+    if (contrast(ink, behind(node)) < 4.5) low.push([node.textContent.slice(0, 40), ink, behind(node)]);
   }
   return low;
 }
+
+// What the first panel draws from the back to the front, and the colours of its curves as they are drawn and explained.
+const firstPlot = () => document.querySelector("#curves .plot:not([hidden])");
+const layers = () => firstPlot().data.map((trace) => (trace.fill ? "band" : "curve"));
+const curveColours = () => all(".scatterlayer .js-line", firstPlot()).filter((path) => parseFloat(path.style.strokeWidth)).map((path) => path.style.stroke);
+const legendColours = () => all(".legend li:not([hidden]) line").map((line) => getComputedStyle(line).stroke);
+
+// Every verdict's badge: its text and colour, and whether it stands above its claim.
+const badges = () => all(".claim").flatMap((claim) => all(".chip", claim).map((chip) => ({
+  text: chip.innerText, colour: getComputedStyle(chip).backgroundColor, above: rect(chip).bottom <= rect(claim.querySelector("h3")).top,
+})));
 
 const background = (selector) => getComputedStyle(document.querySelector(selector)).backgroundColor;
 const drawnInk = () => document.querySelector("#curves .plot .gtitle").style.fill;

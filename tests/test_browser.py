@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from rewardfree.cli.app import app
+from rewardfree.experiments.folder import ResultsFolder
+from rewardfree.studies.paper.study import Figure1
 
 pytestmark = pytest.mark.browser
 #: What Debian calls them.
@@ -41,6 +43,7 @@ planners = [
 ]
 """
 BOTH = pytest.mark.parametrize("which", ["page", "own_page"])
+ALL = pytest.mark.parametrize("which", ["page", "judged_page", "own_page"])
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +59,32 @@ def page(tmp_path_factory):
 @pytest.fixture(scope="module")
 def own_page(tmp_path_factory):
     """The report of a sweep of one's own."""
-    out = tmp_path_factory.mktemp("own")
+    return reported(tmp_path_factory.mktemp("own"), OWN)
+
+
+def reported(out, sweep):
+    """The page of a sweep's file."""
     file, folder = out / "own.toml", out / "own"
-    file.write_text(OWN)
+    file.write_text(sweep)
     for arguments in (["sweep", str(file), "--out", str(folder)], ["report", str(folder)]):
         ran = CliRunner().invoke(app, arguments)
         assert ran.exit_code == 0, ran.output
     return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def judged_page(page, tmp_path_factory):
+    """What the full run's page would be of the small reproduction's results: with findings and verdicts."""
+    copy = tmp_path_factory.mktemp("judged") / "figure1"
+    shutil.copytree(page.parent, copy)
+    return Figure1().page_of(ResultsFolder(copy))
+
+
+@pytest.fixture(scope="module")
+def single_page(tmp_path_factory):
+    """The report of one run of each strategy."""
+    out = tmp_path_factory.mktemp("single")
+    return reported(out, OWN.replace("runs = 3", "runs = 1"))
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +111,22 @@ def opened(browser, page, request):
 
 def shown(browser, page, width, scheme="light"):
     """A page at a width, drawn, on a system that is light or dark."""
-    from selenium.webdriver.support.wait import WebDriverWait
-
     resize(browser, width)
     wish = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
     for kind in LOGS:
         browser.get_log(kind)  # what came before is not this page's
     browser.get(page.as_uri())
-    WebDriverWait(browser, 60).until(
+    waiting(browser).until(
         lambda it: it.execute_script("return document.documentElement.dataset.ready") == "yes"
     )
     return browser
+
+
+def waiting(browser):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 60)
 
 
 def resize(browser, width):
@@ -210,7 +236,7 @@ def test_claims_open_to_their_numbers(opened):
 # Words
 
 
-@BOTH
+@ALL
 def test_words_are_explained_where_they_first_appear(browser, request, which):
     shown(browser, request.getfixturevalue(which), 1280)
     for word in ("gap", "Alg 2", "Alg 3", "bonus", "β"):
@@ -233,6 +259,41 @@ def test_a_quick_page_says_so_at_the_top_and_has_no_verdicts(opened):
     assert check(opened, "all('.chip, .finding').length") == 0
     (claims,) = check(opened, "texts", "#claims")
     assert not re.search(r"^(holds|does not hold|depends|unknown|accounting)", claims, re.M)
+
+
+def test_a_full_page_has_findings_and_a_badge_for_each_verdict(browser, judged_page):
+    """Colours of verdicts are different, and those of claims that are not judged are grey."""
+    shown(browser, judged_page, 400)
+    assert check(browser, "texts", "#notice") == []
+    assert any("a policy without data wins" in text for text in check(browser, "texts", ".finding"))
+    (heading,) = check(browser, "texts", "#brief h2")
+    assert heading == "In short"
+    badges = check(browser, "badges")
+    assert len(badges) == 8
+    assert {"holds", "does not hold", "unknown", "accounting, no verdict"} <= {
+        each["text"] for each in badges
+    }
+    colours = {kind(each["text"]): each["colour"] for each in badges}
+    assert len(set(colours.values())) == len(colours) and all(each["above"] for each in badges)
+
+
+def kind(verdict):
+    """Verdicts that have one colour."""
+    return {"unknown": "open", "accounting, no verdict": "open"}.get(verdict, verdict.split(" on ")[0])
+
+
+def test_a_page_that_finds_nothing_explains_its_words(browser, page):
+    assert check(shown(browser, page, 1280), "texts", "#brief h2") == ["Words"]
+
+
+def test_one_run_has_no_interval(browser, single_page):
+    shown(browser, single_page, 1280)
+    for part in ("#table", "#curves"):
+        assert not check(browser, f"document.querySelector('{part}').innerText.includes('±')")
+    for lead in ("#table .lead", "#curves .lead"):
+        (text,) = check(browser, "texts", lead)
+        assert text.lower().replace("gaps of ", "").startswith("one run")
+    assert not [name for name in check(browser, "layers") if name == "band"]
 
 
 # Tables
@@ -360,7 +421,19 @@ def brightness(colour):
     return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
 
 
-@BOTH
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_interval_lies_over_a_curve_and_curves_are_bright_in_the_dark(browser, page, scheme):
+    shown(browser, page, 1280, scheme)
+    layers = check(browser, "layers")
+    assert layers == sorted(layers) and set(layers) == {"band", "curve"}
+    drawn, explained = check(browser, "curveColours"), check(browser, "legendColours")
+    assert drawn and drawn == explained[: len(drawn)]
+    if scheme == "dark":  # on white two colours of the palette are light; their lines are told apart by hue
+        background = check(browser, "background", "main > section")
+        assert all(check(browser, "contrast", colour, background) >= 4.5 for colour in explained)
+
+
+@ALL
 @pytest.mark.parametrize(("scheme", "low", "high"), [("light", 200, 256), ("dark", -1, 60)])
 def test_the_page_is_light_or_dark_as_the_system_and_can_be_read(browser, request, which, scheme, low, high):
     shown(browser, request.getfixturevalue(which), 1280, scheme)
@@ -389,5 +462,7 @@ def test_paper_is_light(browser, own_page):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     for part in ("body", "main > section"):
         assert brightness(check(browser, "background", part)) > 250
-    assert brightness(check(browser, "drawnInk")) < 80 and check(browser, "faint") == []
+    # Figures are drawn anew when the browser says that the medium has changed, which is a moment later.
+    waiting(browser).until(lambda it: brightness(check(it, "drawnInk")) < 80)
+    assert check(browser, "faint") == []
     assert not check(browser, "document.querySelector('.controls').checkVisibility()")

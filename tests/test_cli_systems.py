@@ -636,6 +636,13 @@ def test_figures_of_data_name_their_variables():
     np.testing.assert_allclose(figure.axes[0].collections[0].get_offsets()[:, 0], line.state[:, 0])
 
 
+def test_bars_are_the_held_out_errors_that_are_printed():
+    found = diagnose(pendulum())
+    bars = [bar.get_width() for bar in experience_figure(pendulum(), found, "title").axes[1].patches]
+    np.testing.assert_allclose(bars, np.maximum(found.error, 1e-6))
+    assert (found.error > 2.0 * found.typical).any()  # medians flatter
+
+
 def test_figures_of_plans_show_values_and_actions():
     figure = plan_figure(swing_up(), "title")
     assert labels(figure)[:2] == [("theta", "omega"), ("theta", "omega")]

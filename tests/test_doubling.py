@@ -220,6 +220,7 @@ def test_the_table_says_on_how_many_seeds_no_return_fell():
     steady = doubling_table(made_up([(1.0, 2.0)]), DEVELOPED_ON)
     assert "on at least 90% of seeds: 6 of 6 rows, developed on" in steady
     assert not any("held out" in line or line.startswith("tanks") for line in steady)
+    assert steady[0].startswith("mean return over 1 seed and")
 
 
 def test_the_figure_has_a_panel_for_each_world_and_reward():
@@ -228,6 +229,7 @@ def test_the_figure_has_a_panel_for_each_world_and_reward():
         f"{name}: {reward}" for name, world in WORLDS.items() for reward in world.rewards
     ]
     assert all(len(axes.lines) == 3 + 1 for axes in figure.axes)
+    assert {axes.lines[3].get_label() for axes in figure.axes} == {"random actions"}
     assert [line.get_label() for line in figure.axes[0].lines[:3]] == [
         "does not fall",
         "does not fall",

@@ -17,32 +17,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 MODULES = {block.split("\n", 1)[0].removeprefix("# "): block for block in BLOCKS if block.startswith("# my_")}
 MOST_LINES = 40
-
-SWEEP = """
-runs = 2
-samples_per_step = [4, 8]
-
-[[worlds]]
-type = "corridor_world"
-states = 12
-actions = 5
-horizon = 4
-
-[[models]]
-type = "Model"
-ridge = 0.1
-kernel = {type = "my_kernel:RationalQuadratic", lengthscale = 0.3}
-
-[[strategies]]
-type = "my_strategy:Wander"
-period = 3
-
-[[planners]]
-type = "my_planner:Careful"
-
-[[planners]]
-type = "Mean"
-"""
+(SWEEP,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.S)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Arrays in a file and back: whole or not at all, and nothing that could be executed."""
 
 import gc
-import io
 import os
 import pickle
 import signal
@@ -20,13 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import rewardfree.files as files
-from rewardfree.files import check_target, kind_of, read_arrays, write_arrays, written_whole
+from archive_cases import SOME, same
+from rewardfree.files import check_target, read_arrays, write_arrays, written_whole
 
 DTYPES = st.sampled_from([np.float64, np.float32, np.int64, np.uint8, np.bool_, np.dtype("<U4")])
 ARRAYS = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 NAMES = st.text("abcXYZ_'0 ", min_size=1, max_size=6).filter(lambda name: name not in ("kind", "version"))
-SOME = {"P": np.arange(24.0).reshape(2, 3, 4), "flags": np.array([True, False]), "name": np.array("x")}
 
 
 class Raises:
@@ -37,14 +35,6 @@ class Raises:
 
     def __array__(self, dtype=None, copy=None):
         raise self.error
-
-
-def same(one, other):
-    return one.keys() == other.keys() and all(
-        np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
-        and one[name].dtype == other[name].dtype
-        for name in one
-    )
 
 
 @pytest.fixture
@@ -425,110 +415,3 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     with pytest.raises(PermissionError, match=r"no file can be made there.*x\.txt"):
         check_target(tmp_path / "x.txt")
     tmp_path.chmod(0o700)
-
-
-# --- what is read of an archive ---
-
-
-def repacked(path, **members):
-    """Those members in an archive more, or in the place of its own; bytes are taken as they are."""
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    for name, value in members.items():
-        if not isinstance(value, bytes):
-            file = io.BytesIO()
-            np.lib.format.write_array(file, np.asarray(value))
-            value = file.getvalue()
-        content[f"{name}.npy"] = value
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, value in content.items():
-            archive.writestr(name, value)
-
-
-def headed(head, content=b"", version=b"\x01\x00"):
-    size = 2 if version[0] == 1 else 4
-    return b"\x93NUMPY" + version + (len(head) + 1).to_bytes(size, "little") + head.encode() + b"\n" + content
-
-
-def test_only_what_was_asked_for_is_read(written, monkeypatch):
-    repacked(written, unknown=np.zeros(20_000_000), P=SOME["P"])
-    opened, real = [], zipfile.ZipFile.open
-
-    def watched(archive, member, *rest, **more):
-        opened.append(member.filename)
-        return real(archive, member, *rest, **more)
-
-    monkeypatch.setattr(zipfile.ZipFile, "open", watched)
-    assert kind_of(written) == "Thing" and set(opened) == {"kind.npy"}
-    found = read_arrays(written, "Thing", 1, "P|fla.s")
-    assert same(found, {name: SOME[name] for name in ("P", "flags")})
-    assert set(opened) == {"kind.npy", "version.npy", "P.npy", "flags.npy"}
-
-
-def test_a_small_file_does_not_fill_the_memory(written):
-    """A zip makes zeros a thousand times smaller: this one is 160 kB."""
-    repacked(written, P=np.zeros(20_000_000))
-    assert written.stat().st_size < 300_000
-    with pytest.raises(ValueError, match=r"it would take 160,\d+,\d+ bytes of memory, .* at most 67,108,864"):
-        read_arrays(written, "Thing", 1, "P")
-    repacked(written, kind=np.zeros(20_000_000))
-    assert kind_of(written) == "foreign"
-    with pytest.raises(ValueError, match=r"kind\.npy is too large"):
-        read_arrays(written, "Thing", 1)
-
-
-def test_what_is_written_can_always_be_read(tmp_path, monkeypatch):
-    """A world of almost only zeros: where compression would look like an attack it is left out."""
-    monkeypatch.setattr(files, "ROOM", 10_000)
-    zeros, path = {"P": np.zeros((100, 100, 10))}, tmp_path / "x.npz"
-    write_arrays(path, "Thing", 1, zeros)
-    assert same(read_arrays(path, "Thing", 1), zeros) and path.stat().st_size > 800_000
-    write_arrays(path, "Thing", 1, {"P": np.zeros(1000)})
-    assert path.stat().st_size < 1000
-
-
-@pytest.mark.parametrize(
-    "member",
-    [
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1" + 30 * "0" + ",), }"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,), }"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }", bytes(8)),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 1" + 30 * "0" + "), }"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(16)),
-        headed("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", bytes(8)),
-        headed("{'descr': '<c16', 'fortran_order': False, 'shape': (1,), }", bytes(16)),
-        headed("(" * 5000),
-        headed("~" + "-" * 5000 + "1"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(8), b"\x03\x00"),
-        headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", bytes(8), b"\xff\xff"),
-        b"\x80NUMPY\x01\x00", b"", b"PK",
-    ],
-    ids=range(15),
-)  # fmt: skip
-def test_a_head_that_lies_is_refused(written, member):
-    repacked(written, P=member)
-    with pytest.raises(ValueError, match=r"some\.npz is not a Thing file, or is damaged"):
-        read_arrays(written, "Thing", 1)
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_compressions_are_refused(written, method):
-    """Their own memory is what the file says it is."""
-    with zipfile.ZipFile(written, "a", method) as archive:
-        archive.writestr("more.npy", b"\x93NUMPY")
-    with pytest.raises(ValueError, match="compressed in a way that is not used here"):
-        read_arrays(written, "Thing", 1)
-
-
-def test_what_is_read_cannot_be_changed(written):
-    for array in read_arrays(written, "Thing", 1).values():
-        assert not array.flags.writeable
-
-
-def test_a_flag_is_true_or_false(written):
-    """Its byte may be any other than 0 and 1 in a file: sums would count it so often."""
-    head = headed("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", b"\x00\x07")
-    repacked(written, flags=head)
-    flags = read_arrays(written, "Thing", 1)["flags"]
-    assert flags.tolist() == [False, True] and flags.view(np.uint8).tolist() == [0, 1]

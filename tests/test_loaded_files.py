@@ -172,6 +172,7 @@ BIG = {"number": "1e999"}
             "type": "Matern", "nu": 1.5, "lengthscale": [0.1, 0.2, 0.3]}}, "lengthscale has 3 entries"),
         ("transitions", "strategy", "Online", "strategy must be one of rewardfree's"),
         ("transitions", "strategy", {"type": "Delta"}, "strategy must be one of rewardfree's"),
+        ("transitions", "strategy", None, "strategy must be one of rewardfree's"),
         ("transitions", "strategy", {"type": "Online", "beta": 10**400}, "must be a number"),
         ("transitions", "stopped_by", 3, "stopped_by must be text"),
         ("experience", "horizon", 1e308, "horizon must be at most"),

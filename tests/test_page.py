@@ -9,7 +9,7 @@ import pytest
 
 from rewardfree.report.gaps import Line
 from rewardfree.report.numbers import numbers
-from rewardfree.report.view import maps_view, page, sweep_view, write_page
+from rewardfree.report.view import about, maps_view, page, sweep_view, write_page
 from rewardfree.studies.paper.claims import DEPENDS, DEPENDS_ON_TIES, FAILS, HOLDS
 from rewardfree.studies.paper.recorded import recorded_views
 from rewardfree.studies.paper.repeats import spread_view
@@ -96,6 +96,11 @@ def test_what_the_authors_recorded_stands_beside_what_was_planned_alike():
     assert recorded_views("my kernel", panel) == []
     assert theirs["strategy"] == "online" and theirs["planner"] == "mean"
     assert theirs["samples"] == sorted(theirs["samples"]) and len(theirs["mean"]) == len(theirs["samples"])
+
+
+def test_one_seed_is_no_range():
+    assert about([6000], {}) == {"seeds": "one, 6000"}
+    assert about(range(4), {"command": "c"}) == {"seeds": "4, from 0 to 3", "command": "c"}
 
 
 def test_axes_and_measures_are_in_the_order_of_a_reader():

@@ -174,6 +174,12 @@ def test_the_best_of_each_column_is_named():
     )
 
 
+def test_one_run_is_a_mean_only():
+    table = table_view({"a": line([1.0, 0.5], runs=1), "b": line([0.9, 0.6])}, {}, "samples")
+    assert table["rows"]["a"]["start"] == [[1.0], [0.5]] and len(table["rows"]["b"]["start"][0]) == 3
+    assert table["best"]["start"] == [["b"], ["a"]]
+
+
 def test_a_column_of_one_row_has_no_best():
     lines = {"a": costing([10, 20]), "b": costing([100, 200])}
     table = table_view(lines, {}, "steps")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rewardfree as rf
 import rewardfree.progress as module
 from rewardfree.planning import PlanRequest
-from rewardfree.progress import SILENT_SECONDS, parts, progress, told
+from rewardfree.progress import SILENT_SECONDS, parts, progress, progress_line
 
 CLEAR = "\r\x1b[K"
 
@@ -231,7 +231,7 @@ def test_parts_of_parts_follow_one_another(counts):
 
 
 def test_what_is_told_is_shown_after_a_while_and_cleared(screen, clock):
-    with told() as tell:
+    with progress_line() as tell:
         clock.now += 1.0
         tell(0.25)
         assert screen.getvalue() == ""
@@ -242,7 +242,7 @@ def test_what_is_told_is_shown_after_a_while_and_cleared(screen, clock):
 
 
 def test_what_fails_is_cleared_too(screen, clock):
-    with pytest.raises(RuntimeError, match="in vain"), told(True) as tell:
+    with pytest.raises(RuntimeError, match="in vain"), progress_line(True) as tell:
         tell(0.5)
         raise RuntimeError("in vain")
     assert screen.getvalue() == shown(50, 0) + CLEAR

@@ -19,7 +19,7 @@ from rewardfree.report.gaps import (
 )
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import DrawingPool, save_as
-from rewardfree.report.style import DPI
+from rewardfree.report.style import DPI, styled_figure, title_above
 from rewardfree.report.theory import curves_figure
 from rewardfree.studies.paper.betas import beta_lines, betas_figure, betas_table
 from rewardfree.studies.paper.complexities import complexity_table, eps_exponent
@@ -297,6 +297,16 @@ def test_betas_have_a_panel_for_each_algorithm():
             **{label(name): {gaps[2]} for name, gaps in LEVELS.items()},
         }
     assert "Se" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize(("words", "lines"), [(4, 1), (16, 2), (24, 3)])
+def test_a_title_is_broken_where_the_figure_ends(words, lines):
+    with styled_figure(5.0, 3.0) as figure:
+        title_above(figure, " ".join(["words"] * words))
+    parts = figure.get_suptitle().split("\n")
+    assert len(parts) == lines and " ".join(parts).split(" ") == ["words"] * words
+    assert figure._suptitle.get_window_extent().width <= figure.bbox.width
+    assert max(map(len, parts)) - min(map(len, parts)) <= 2 * len("words") + 2
 
 
 def test_the_table_of_betas_has_a_row_for_each():

@@ -1,5 +1,6 @@
 """The study of verdicts: its units, and the tables and figure that are made of their records."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from rewardfree.experiments.unit import InstanceCache
 from rewardfree.studies.catalogue import study_named
 from rewardfree.studies.control.specification import task_named
 from rewardfree.studies.verdicts.specification import DEVELOPED_ON, SYSTEMS, TRUE_DYNAMICS, VerdictUnit
-from rewardfree.studies.verdicts.study import Judged, correlation, judged, verdict_figure, verdict_table
+from rewardfree.studies.verdicts.study import DataSet, correlation, judged, verdict_figure, verdict_table
 
 SMALL = VerdictUnit("Pendulum", "uniform", 60, seed=3, episodes=3)
 
@@ -38,7 +39,7 @@ def made_up(system="Pendulum", size=60, score=0.5, word="partly", returns=(5.0,)
 
 
 def data_set(system="Pendulum", score=0.5, share=0.5, word="partly", doubts=()):
-    return Judged(system, "uniform", 60, 0, word, score, share, frozenset(doubts))
+    return DataSet(system, "uniform", 60, 0, word, score, share, frozenset(doubts))
 
 
 # --- what is run ---
@@ -188,6 +189,19 @@ def test_the_figure_has_a_panel_for_each_system_that_was_run():
         "Pendulum",
         "Acrobot, held out",
     ]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["score", "score"]
+    assert "“partly” and “well” begin" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_the_lowest_panel_of_each_column_has_numbers():
+    names = list(SYSTEMS)[:7]
+    axes = verdict_figure([data_set(name) for name in names]).axes
+    shown = [place for place in axes if place.get_visible()]
+    assert [place.get_xlabel() == "score" for place in shown] == [False] * 2 + [True] * 5
+    figure = shown[0].get_figure()
+    figure.draw_without_rendering()
+    numbered = [any(tick.get_visible() for tick in place.get_xticklabels()) for place in shown]
+    assert numbered == [False] * 2 + [True] * 5
 
 
 def test_the_command_writes_a_table_and_a_figure(cli, tmp_path, monkeypatch):
@@ -195,5 +209,6 @@ def test_the_command_writes_a_table_and_a_figure(cli, tmp_path, monkeypatch):
     code, said, complaints = cli("reproduce", "verdicts", "--quick", "--jobs", 1, "--out", tmp_path)
     folder = tmp_path / "verdicts-quick"
     assert (code, complaints) == (0, []) and said[0] == "verdicts: 10 units, seeds 4000 to 4000"
+    assert re.fullmatch(r"10 units run in \d+ s \(\d+ s of CPU\)", said[1])
     assert (folder / "table.txt").read_text().startswith("score and share of what can be gained, 4 data sets")
     assert (folder / "verdicts.png").exists()

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
-#: Is told how much of a call is done, from 0 to 1.
-Told: TypeAlias = Callable[[float], None]
+#: A function that a call tells how much of it is done, from 0 to 1.
+Tell: TypeAlias = Callable[[float], None]
 
 #: The line is not shown before: a call may be over sooner than anyone can read it.
 SILENT_SECONDS = 2.0
@@ -36,8 +36,8 @@ def progress(
 
 
 @contextmanager
-def told(show: bool | None = None) -> Iterator[Told]:
-    """What a call tells how much of it is done; the line is that of `progress`, and gone at the end."""
+def progress_line(show: bool | None = None) -> Iterator[Tell]:
+    """A function that shows how much of a call is done: the line of `progress`, removed at the end."""
     done = 0.0
 
     def shares() -> Iterator[tuple[float, None]]:
@@ -57,12 +57,12 @@ def told(show: bool | None = None) -> Iterator[Told]:
         line.close()
 
 
-def unheard(share: float) -> None:
-    """Told, and shown to nobody."""
+def tell_nobody(share: float) -> None:
+    """A `Tell` that shows nothing."""
 
 
-def parts(tell: Told, count: int) -> list[Told]:
-    """What each of so many equal parts of a call tells, of itself from 0 to 1."""
+def parts(tell: Tell, count: int) -> list[Tell]:
+    """One `Tell` for each of `count` equal parts of a call: a part says how much of itself is done."""
     return [lambda share, i=i: tell((i + share) / count) for i in range(count)]  # type: ignore[misc]
 
 

@@ -2,8 +2,8 @@
 
 from rewardfree.data.experience import Experience
 from rewardfree.data.loading import load
-from rewardfree.data.run_data import RunData
+from rewardfree.data.run_data import Explorer, RunData
 from rewardfree.data.samples import COLUMNS, Row, Samples
 from rewardfree.data.transitions import Transitions
 
-__all__ = ["COLUMNS", "Experience", "Row", "RunData", "Samples", "Transitions", "load"]
+__all__ = ["COLUMNS", "Experience", "Explorer", "Row", "RunData", "Samples", "Transitions", "load"]

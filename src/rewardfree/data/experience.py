@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, check_kind
 from rewardfree.data.csv_files import read_columns, write_columns
-from rewardfree.data.run_data import RunData
+from rewardfree.data.run_data import Explorer, RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
 from rewardfree.files import content_of
@@ -29,7 +29,7 @@ class Experience(RunData):
     spaces: Spaces
     horizon: int
     model: Model
-    strategy: Any  # None: from another program
+    strategy: Explorer | None  # None: recorded elsewhere
     seed: int
     episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
     h: Integers  # (t,) int, from 0

@@ -10,11 +10,19 @@ import numpy as np
 from rewardfree.arrays import Flags, Integers, as_horizon, check_kind, count, counted
 from rewardfree.budget import Budget
 from rewardfree.data.samples import COLUMNS
-from rewardfree.model import Model
+from rewardfree.model import Model, ModelPosteriors
 from rewardfree.registry import is_made_by
 
 #: The largest number of an episode that a table of text can hold to its last digit.
 MOST_EPISODES = 2**53
+
+
+class Explorer(ModelPosteriors, ABC):
+    """What data ask of the strategy that made them. The whole contract is `rf.strategies.Strategy`."""
+
+    @abstractmethod
+    def episode_length(self, episode: int, horizon: int) -> int:
+        """How many steps episode number `episode` of a run on a finite world has, if nothing ends it."""
 
 
 class RunData(ABC):
@@ -22,7 +30,7 @@ class RunData(ABC):
 
     horizon: int
     model: Model  # what the run explored with
-    strategy: Any
+    strategy: Explorer | None  # None: recorded elsewhere
     seed: int
     stopped_by: str
     episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
@@ -50,11 +58,11 @@ class RunData(ABC):
         return int(self.episode.max(initial=-1)) + 1
 
     @property
-    def samples(self) -> Any:
+    def samples(self) -> Integers:
         """How many samples the regressions have: for each step (h,), or (1,) if pooled."""
         return np.array([len(rows) for rows in self.designs()])
 
-    def designs(self, pooled: bool | None = None) -> list[Any]:
+    def designs(self, pooled: bool | None = None) -> list[Integers]:
         """The rows that each regression has, in order: an index array per step h, or one if pooled."""
         kept = np.flatnonzero(self.kept)
         if self.model.pooled if pooled is None else pooled:

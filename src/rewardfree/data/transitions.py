@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewardfree.arrays import Flags, Integers
-from rewardfree.data.run_data import RunData
+from rewardfree.data.run_data import Explorer, RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.files import content_of
 from rewardfree.model import Model
@@ -28,7 +28,7 @@ class Transitions(RunData):
     grid: Grid
     horizon: int
     model: Model
-    strategy: Any
+    strategy: Explorer
     seed: int
     episode: Integers  # (t,) int, from 0; -1 for queries of a generative model, which belong to none
     h: Integers  # (t,) int, from 0
@@ -63,6 +63,8 @@ class Transitions(RunData):
 
     def check(self) -> None:
         super().check()
+        if self.strategy is None:
+            raise ValueError("strategy must be one of rewardfree's, got None")
         s, a = self.grid.shape
         for name, size in (("state", s), ("action", a), ("next_state", s)):
             Discrete(size, name).checked(getattr(self, name), name)
@@ -73,6 +75,6 @@ class Transitions(RunData):
         """A budget of steps may have cut the last one."""
         if not len(self):
             return 0
-        length = self.strategy.round(self.horizon).length(int(self.episode[-1]))
+        length = self.strategy.episode_length(int(self.episode[-1]), self.horizon)
         over = bool(self.terminated[-1]) or int((self.episode == self.episode[-1]).sum()) >= length
         return self.episodes - int(not over)

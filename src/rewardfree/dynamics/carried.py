@@ -7,8 +7,8 @@ import numpy as np
 from rewardfree.dynamics.mesh import Mesh, MeshDynamics
 from rewardfree.streams import stream
 
-#: They are used if they miss the predictions by at most this share of the spacing (root mean square), as far
-#: as so many pairs show.
+#: They are used if they miss the predictions by at most this share of the spacing (root mean square), on this
+#: number of pairs.
 MISSED, PAIRS = 0.02, 300
 
 

@@ -62,7 +62,7 @@ def alg1_q(
 
 
 def alg3_q(mean: Array | None, sigma: Array, beta: float) -> Array:
-    """Alg 3, line 5: Q_h = mean_h[V_{h+1}] + beta sigma_h."""
+    """Alg 3, line 6: Q_h = mean_h[V_{h+1}] + beta sigma_h."""
     return bellman_q(beta * sigma, mean)
 
 

@@ -7,9 +7,9 @@ from rewardfree.doubts import MissedReturn, doubt
 from rewardfree.planning import MeshPlan
 from rewardfree.planning.mesh.imagined import imagined_returns
 
-#: Fewer episodes are no evidence, more than the second number would cost as much as they do when played.
+#: The fewest episodes that are evidence, and the most to compare: more would cost as much as playing them.
 LEAST, MOST = 3, 5
-#: What is missing must be so much of the returns' own size, and beyond chance at this level.
+#: The missing return must be this share of the returns' own size, and beyond chance at this level.
 SHARE, LEVEL = 0.25, 0.95
 
 

@@ -17,7 +17,7 @@ from rewardfree.kernels import AutoKernel, Delta
 from rewardfree.model import Model
 from rewardfree.planning.finite import FinitePlan, states_that_end
 from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
-from rewardfree.progress import Told, parts
+from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, TabledReward
 from rewardfree.ties import argmax_tied
@@ -68,8 +68,8 @@ class CountingPlanner(Planner):
             )
         check_counts_on(request.placement.device, "CountingPlanner")
         plan = _plan_finite if isinstance(request.data, Transitions) else _plan_world
-        told = zip(request.rewards, parts(request.tell, len(request.rewards)), strict=True)
-        return [plan(self, replace(request, tell=tell), reward) for reward, tell in told]
+        shares = zip(request.rewards, parts(request.tell, len(request.rewards)), strict=True)
+        return [plan(self, replace(request, tell=tell), reward) for reward, tell in shares]
 
 
 def needs_no_kernel(model: Model) -> bool:
@@ -140,7 +140,7 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
 
 
 def _backward(
-    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float, tell: Told
+    law: LabelLaw, expected: Callable[[int], Any], least: Floats, discount: float, tell: Tell
 ) -> tuple[Integers, Floats]:
     """The actions and values (h,s) for expected rewards (z,) by step, and the least that can come (h,)."""
     horizon, (s, a) = len(least), law.shape

@@ -28,7 +28,7 @@ from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
 from rewardfree.posterior import room_for
-from rewardfree.progress import Told, unheard
+from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
@@ -168,7 +168,7 @@ def backward(
     ties: Any = None,
     discount: float = 1.0,
     ends: Any = None,
-    tell: Told = unheard,
+    tell: Tell = tell_nobody,
 ) -> tuple[Any, Any]:
     """Alg 1 for b runs and c rewards: the actions and the values V_h, (b,c,h,s), on the device.
 

@@ -16,7 +16,7 @@ from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
 from rewardfree.planning.trust import doubt_fallback, doubt_reward
-from rewardfree.progress import told
+from rewardfree.progress import progress_line
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
 
@@ -194,7 +194,7 @@ def _planner(planner: Planner | None) -> Planner:
 
 def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
     """What a planner makes of a request; it may tell how far it is."""
-    with told(progress) as tell:
+    with progress_line(progress) as tell:
         plans = _planned(planner, replace(request, tell=tell))
     for reward in request.rewards:
         doubt_reward(request, reward)

@@ -29,7 +29,8 @@ from rewardfree.arrays import (
 from rewardfree.data import Experience, RunData
 from rewardfree.dynamics import GivenTermination
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
-from rewardfree.progress import Told, unheard
+from rewardfree.progress import Tell, tell_nobody
+from rewardfree.rewards import Termination
 from rewardfree.worlds import Discrete, Observation, Spaces
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
@@ -46,11 +47,11 @@ class PlanRequest:
     model: Model | None = None  # instead of the one that the data were explored with
     horizon: float | None = None  # steps; infinity: no end, discounted; None: as the data have it
     discount: float | None = None
-    terminated: Any = None  # where episodes end, on real states; None: as the data saw it
-    starts: Any = None  # first states (k,d), on real states; None: as the data saw them
+    terminated: Termination | None = None  # where episodes end, on real states; None: as the data saw it
+    starts: States | None = None  # first states (k,d), on real states; None: as the data saw them
     seed: int = 0  # of random ties
     placement: Placement = CPU
-    tell: Told = unheard  # how much is done, from 0 to 1: a planner that takes its time may say so
+    tell: Tell = tell_nobody  # how much is done, from 0 to 1: a planner that takes its time may say so
 
     def __post_init__(self) -> None:
         check_kind(self.data, RunData, "data", "what rf.explore returns, or rf.load")

@@ -65,8 +65,8 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
     with one_blas_thread():
         estimate = _estimate(request, horizon)
         transitions = sum(map(len, estimate.posteriors))
-        told = parts(request.tell, len(request.rewards))
-        for reward, tell in zip(request.rewards, told, strict=True):
+        shares = parts(request.tell, len(request.rewards))
+        for reward, tell in zip(request.rewards, shares, strict=True):
             function = RewardFunction(reward, data.spaces)
             recursion = recursion_for(estimate, function, planner, horizon, discount)
             for h in reversed(range(horizon)):  # now and not when it acts

@@ -19,7 +19,7 @@ from rewardfree.rewards import RewardFunction, TabledReward, ends_of
 #: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
 #: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
 LARGE = 0.7
-#: So many of the states that a plan meets are looked at; this share of them may be far from what was seen.
+#: How many of the states that a plan meets are checked, and which share of them may be far from those seen.
 MOST_MET, FAR_SHARE = 500, 0.1
 #: Blocks of the transitions that are left out, and how long one may be.
 BLOCKS, BLOCK = 5, 20

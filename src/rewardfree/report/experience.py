@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.report.style import COLOURS, HEAT, styled_figure
+from rewardfree.report.style import COLOURS, HEAT, styled_figure, title_above
 
 #: Nodes of a drawn map for each of its two variables.
 DRAWN = 121
@@ -31,13 +31,13 @@ def experience_figure(data: Any, diagnosis: Any, title: str) -> Any:
         figure.colorbar(drawn, ax=places[-2], label="environment step", pad=0.01)
         bars = places[-1]
         at = np.arange(space.size)
-        bars.barh(at, np.maximum(diagnosis.typical, 1e-6), color=COLOURS[0], height=0.6)
+        bars.barh(at, np.maximum(diagnosis.error, 1e-6), color=COLOURS[0], height=0.6)
         bars.axvline(1.0, color=COLOURS[6], linestyle=":", linewidth=1.3)
         bars.set_xscale("log")
         bars.set_yticks(at, space.names)
         bars.invert_yaxis()
         bars.set_xlabel("held-out error, constant = 1")
-        figure.suptitle(title, fontsize=10)
+        title_above(figure, title)
     return figure
 
 
@@ -62,5 +62,5 @@ def plan_figure(plan: Any, title: str) -> Any:
             figure.colorbar(drawn, ax=place, label=name)
             place.set_xlabel(space.names[0])
             place.set_ylabel(space.names[j] if j else "")
-        figure.suptitle(title, fontsize=10)
+        title_above(figure, title)
     return figure

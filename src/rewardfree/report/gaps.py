@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from rewardfree.report.labels import label
 from rewardfree.report.pictures import BOTH, Picture, check_forms
-from rewardfree.report.style import LEVELS, curve_styles, from_zero, legend_below, styled_figure
+from rewardfree.report.style import LEVELS, curve_styles, from_zero, legend_below, styled_figure, title_above
 
 #: What a curve can be drawn against: the column of a record, and its label.
 AXES = {"samples": "samples per step", "episodes": "episodes", "steps": "environment steps"}
@@ -175,7 +175,7 @@ def gap_figure(
         legend_below(figure, axes)
         how = f"with {label(planned)}" if isinstance(planned, str) else "in several ways"
         text = title or f"Planned {how}"
-        figure.suptitle(f"{text}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
+        title_above(figure, f"{text}; bands are {CONFIDENCE:.0%} confidence across runs")
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.report.style import LEVELS, from_zero, legend_below, styled_figure
+from rewardfree.report.style import LEVELS, from_zero, legend_below, styled_figure, title_above
 
 #: A name, places on the axis, means, standard errors, and how the line is drawn.
 DrawnCurve: TypeAlias = tuple[str, Any, Any, Any, Mapping[str, Any]]
@@ -51,7 +51,7 @@ def panels_figure(
         for place in places[::across]:
             place.set_ylabel("gap at the start")
         legend_below(figure, shown, columns=int(width / 2.7))
-        figure.suptitle(title)
+        title_above(figure, title)
     return figure
 
 

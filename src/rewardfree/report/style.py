@@ -1,6 +1,8 @@
 """One look for every figure: colours that colour-blind readers can tell apart, and bytes that repeat."""
 
 import itertools
+import math
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +68,14 @@ def legend_below(figure: Any, axes: Iterable[Any], columns: int = 3) -> None:
     drawn = [zip(*place.get_legend_handles_labels(), strict=True) for place in axes]
     handles = {label: handle for pairs in drawn for handle, label in pairs}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
+
+
+def title_above(figure: Any, text: str, size: float = 10) -> None:
+    """The title of a figure; one that is wider stands in lines of about one length."""
+    title = figure.suptitle(text, fontsize=size)
+    share = title.get_window_extent().width / figure.bbox.width
+    if share > 0.98:
+        title.set_text(textwrap.fill(text, 4 + math.ceil(len(text) / math.ceil(share / 0.85))))
 
 
 def from_zero(places: Iterable[Any]) -> None:

@@ -17,7 +17,8 @@ SHOWN = ("start", "max")
 def table_view(lines: Mapping[str, Line], levels: Mapping[str, Line], axis: str) -> dict[str, Any] | None:
     """The rows of some strategies on one axis, as JSON can hold them; None: none of them has this cost.
 
-    A cell is (mean, half of its interval, standard deviation), None where a line was not run that far.
+    A cell is (mean, half of its interval, standard deviation), None where a line was not run that far; one
+    run has a mean only.
     `between`: cells between two checkpoints. `best`: the rows with the smallest mean of each column, and
     `better` the policies without data that are no worse than these.
     """
@@ -76,8 +77,9 @@ def _row(line: Line, columns: Sequence[float], axis: str) -> dict[str, Any]:
     row: dict[str, Any] = {"between": [cost not in planned for cost in columns]}
     for measure in SHOWN:
         gaps = [line.read_at(cost, axis, measure) for cost in columns]
-        row[measure] = [
-            None if runs is None else numbers([runs.mean(), half_width(runs), deviation(runs)])
-            for runs in gaps
-        ]
+        row[measure] = [None if runs is None else _cell(runs) for runs in gaps]
     return row
+
+
+def _cell(runs: Any) -> list[float]:
+    return numbers([runs.mean(), *([half_width(runs), deviation(runs)] if len(runs) > 1 else [])])

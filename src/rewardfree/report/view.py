@@ -101,7 +101,8 @@ def page_words(view: Mapping[str, Any]) -> dict[str, str]:
 
 def about(seeds: Sequence[int], made: Mapping[str, str]) -> dict[str, str]:
     """Where the results come from."""
-    return {"seeds": f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}", **made}
+    told = f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"one, {seeds[0]}"
+    return {"seeds": told, **made}
 
 
 def _panel_view(title: str, panel: Panel, choices: Choices) -> dict[str, Any]:

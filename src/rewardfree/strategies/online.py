@@ -36,7 +36,7 @@ class Online(Strategy):
         return Round.growing_episodes(horizon)
 
     def backup(self, horizon: int, prior_sigma: Callable[[], float] | None = None) -> Backup:
-        """Alg 3, line 5."""
+        """Alg 3, line 6."""
         H = float(horizon)
         return Backup(
             lambda reward, mean, sigma, to_go: alg3_q(mean, sigma, self.beta),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,9 +10,10 @@ import numpy as np
 
 from rewardfree.arrays import check_counts_on, non_negative
 from rewardfree.budget import Budget
+from rewardfree.data import Explorer
 from rewardfree.dynamics.labels import are_labels
 from rewardfree.kernels import Delta
-from rewardfree.model import Model, ModelPosteriors, fitted_model
+from rewardfree.model import Model, fitted_model
 from rewardfree.ties import Ties, check_ties
 from rewardfree.worlds import FiniteWorld, Grid, World
 
@@ -74,7 +74,7 @@ class Round:
         return places
 
 
-class Strategy(ModelPosteriors, ABC):
+class Strategy(Explorer):
     """How to explore. Write `play_batch` for finite worlds, `play_world` for all others, or both.
 
     A subclass is a frozen dataclass of its options; `beta`, `ties`, `empty` and `fresh` are checked here.
@@ -106,6 +106,9 @@ class Strategy(ModelPosteriors, ABC):
     def round(self, horizon: int) -> Round:
         """The environment steps of one round, which leaves one more sample for every step."""
         return Round.whole_episode(horizon)
+
+    def episode_length(self, episode: int, horizon: int) -> int:
+        return self.round(horizon).length(episode)
 
     def play_batch(self, batch: RunBatch) -> None:
         """One round of all runs on a finite world, on arrays that lead with the axis b."""

@@ -15,7 +15,7 @@ from rewardfree.budget import Clock, Limits
 from rewardfree.data import COLUMNS, Experience, Row, Samples
 from rewardfree.interruption import terminated_as_interrupted
 from rewardfree.model import Model
-from rewardfree.progress import told
+from rewardfree.progress import progress_line
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
 from rewardfree.ties import argmax_tied
@@ -78,7 +78,7 @@ class WorldFailed(RuntimeError):
         self.data = data
 
 
-class Over(Exception):
+class LimitReached(Exception):
     """A limit is reached."""
 
 
@@ -246,7 +246,7 @@ class WorldRun:
     def _play(self) -> None:
         try:
             self.strategy.play_world(self)
-        except Over:
+        except LimitReached:
             return
         except WorldFailed:
             raise
@@ -307,7 +307,7 @@ class WorldRun:
 
     def _end(self, reason: str) -> NoReturn:
         self.stopped_by = reason
-        raise Over
+        raise LimitReached
 
     def _first_state(self, number: int) -> Any:
         t = self.steps
@@ -377,7 +377,7 @@ class WorldRun:
                 parts.append(self._clock.passed / seconds)
             return min(1.0, max(parts))
 
-        with told(show) as tell:
+        with progress_line(show) as tell:
             self._show_progress = lambda: tell(fraction())
             try:
                 yield

@@ -10,18 +10,18 @@ from rewardfree.studies.baselines.study import Baselines
 from rewardfree.studies.beyond.study import Beyond
 from rewardfree.studies.control.study import Control
 from rewardfree.studies.doubling.study import Doubling
-from rewardfree.studies.paper.study import PARTS, Everything, Functions, Table
+from rewardfree.studies.paper.study import PARTS, Functions, Table, WholePaper
 from rewardfree.studies.study import STUDY_FILE, Study
 from rewardfree.studies.verdicts.study import Verdicts
 
-STUDIES: dict[str, type[Functions | Table | Everything | Study[Any]]] = {
+STUDIES: dict[str, type[Functions | Table | WholePaper | Study[Any]]] = {
     **PARTS,
-    "all": Everything,
+    "all": WholePaper,
     **{study.name: study for study in (Beyond, Baselines, Control, Doubling, Verdicts)},
 }
 
 
-def study_named(name: str, **options: Any) -> Functions | Table | Everything | Study[Any]:
+def study_named(name: str, **options: Any) -> Functions | Table | WholePaper | Study[Any]:
     """The study of that name; options that are None were not given."""
     if name not in STUDIES:
         raise ValueError(f"there is {', '.join(STUDIES)} to reproduce, got {name!r}")

@@ -10,7 +10,7 @@ import numpy as np
 
 import rewardfree as rf
 from rewardfree.arrays import even_points
-from rewardfree.report.style import COLOURS, HEAT, save, styled_figure
+from rewardfree.report.style import COLOURS, HEAT, save, styled_figure, title_above
 from rewardfree.strategies import UncertaintyPath
 
 
@@ -37,7 +37,7 @@ def plans_figure(states: Any, rewards: Sequence[PlannedReward], title: str) -> A
             axis.set(title=reward.name, xlabel="first state s")
         axes[0].set(ylabel="expected return", ylim=(0, None))
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        figure.suptitle(title, fontsize=11)
+        title_above(figure, title, 11)
     return figure
 
 
@@ -58,7 +58,7 @@ def uncertainty_figure(paths: Mapping[str, UncertaintyPath], shown: str, queried
             axis.grid(False)
         axes[0].set_ylabel("action a")
         upper.colorbar(image, ax=axes, label=r"uncertainty $\sigma(s, a)$", shrink=0.9)
-        upper.suptitle(f"Where a reward-free explorer looks: {shown}", fontsize=11)
+        title_above(upper, f"Where a reward-free explorer looks: {shown}", 11)
         left, right = lower.subplots(1, 2)
         for colour, (name, path) in zip(COLOURS, paths.items(), strict=False):
             left.plot(path.largest, color=colour, label=f"{name}, ridge {MODELS[name].ridge:g}")

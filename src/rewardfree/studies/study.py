@@ -40,11 +40,12 @@ class Workspace:
 
     def run(self, units: Sequence[Unit], folder: ResultsFolder, command: str) -> tuple[int, str]:
         """Run what the folder's store lacks: how many units that were, and how long it took in words."""
-        started, used = time.perf_counter(), _cpu_minutes()
+        started, used = time.perf_counter(), _cpu_seconds()
         with self.making_maps(units, folder.maps), Store(folder.results) as store:
             ran = self.runner.run(units, store)
-            seconds, cpu = time.perf_counter() - started, f"{_cpu_minutes() - used:.1f} minutes of CPU"
-            took = f"{ran} units run in {seconds:.0f} s ({self.runner.cluster or cpu})"
+            seconds, cpu = time.perf_counter() - started, _cpu_seconds() - used
+            spent = f"{cpu:.0f} s of CPU" if cpu < 100.0 else f"{cpu / 60.0:.1f} minutes of CPU"
+            took = f"{ran} units run in {seconds:.0f} s ({self.runner.cluster or spent})"
             if ran:
                 folder.remember(command, took)
         return ran, took
@@ -181,7 +182,7 @@ def runs_in(units: Sequence[Unit]) -> int:
     return sum(len(unit.seeds) for unit in units if isinstance(unit, SweepUnit))
 
 
-def _cpu_minutes() -> float:
+def _cpu_seconds() -> float:
     """CPU time of the workers that have ended, and of this process."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages) / 60.0
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

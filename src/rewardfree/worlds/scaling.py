@@ -13,7 +13,7 @@ from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Space, Spaces
 from rewardfree.worlds.state_change import StateChange
 
-#: The kernel that looks behind walls is fitted to at most so many points.
+#: The most points that the kernel that looks behind walls is fitted to.
 FIRST_POINTS = 300
 
 

@@ -13,9 +13,9 @@ from rewardfree.worlds.spaces import Box, Spaces
 
 #: A next state is on a bound if it is this close to it, as a share of the variable's range.
 ON_BOUND = 1e-6
-#: Walls are looked behind if at least so many transitions, and this share of all, met none.
+#: Walls are looked behind if at least this number of transitions, and this share of all, met none.
 LEAST_FREE, LEAST_SHARE = 20, 0.1
-#: From at most so many of them.
+#: The most of these transitions that are used.
 MOST_FREE = 1000
 #: A wall stops its variable alone if at most this share of the variance of all others is missed there, or at
 #: most this many times what is missed of them elsewhere: what is noise, or hard to predict, is so everywhere.

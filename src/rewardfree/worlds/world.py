@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rewardfree.arrays import as_horizon, float_dtype
+from rewardfree.arrays import Actions, Flags, Floats, States, as_horizon, float_dtype
 from rewardfree.registry import registered
 from rewardfree.worlds.finite import FiniteWorld
 from rewardfree.worlds.grid import Variables
@@ -32,13 +33,15 @@ class World(ABC):
     horizon: int
     observation: Observation | None = None  # how it is observed; None: its state is seen
 
-    def start(self, rng: np.random.Generator) -> Any:
-        """A first state (d,)."""
+    def start(self, rng: np.random.Generator) -> npt.ArrayLike:
+        """A first state (d,), or a label."""
         raise NotImplementedError(
             f"{type(self).__name__} has no start: give start and sample, or reset and step"
         )
 
-    def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    def sample(
+        self, state: States, action: Actions, h: int, rng: np.random.Generator
+    ) -> tuple[States, Flags]:
         """Next states (n,d) of states (n,d) and actions (n,a), or labels (n,); and which end, (n,) bool."""
         raise NotImplementedError(f"{type(self).__name__} cannot be put into a state: it has no sample")
 
@@ -47,13 +50,13 @@ class World(ABC):
         """Whether it can be put into any state."""
         return type(self).sample is not World.sample
 
-    def reset(self, rng: np.random.Generator) -> Any:
-        """Begin an episode: its first state (d,). Whatever is random until the next one comes from `rng`."""
+    def reset(self, rng: np.random.Generator) -> npt.ArrayLike:
+        """Begin an episode: its first state. Whatever is random until the next one comes from `rng`."""
         self._now, self._h, self._rng = np.asarray(self.start(rng)), 0, rng
         return self._now
 
-    def step(self, action: Any) -> tuple[Any, bool, bool]:
-        """The next state (d,), whether the system ended there, and whether the episode was cut instead."""
+    def step(self, action: Any) -> tuple[npt.ArrayLike, bool, bool]:
+        """The next state, whether the system ended there, and whether the episode was cut instead."""
         # Copies: a simulator may work in place.
         now, chosen = np.array(self._now)[None], np.array(action)[None]
         following, ended = sampled(self, now, chosen, self._h, self._rng)
@@ -65,11 +68,12 @@ class World(ABC):
         """Its state space and its action space."""
         return Spaces(self.state, self.action)
 
-    def features(self, state: Any, action: Any) -> Any:
+    def features(self, state: States, action: Actions) -> Floats:
         """What the kernel sees of states (n,d) and actions, (n,f), before it is standardised."""
-        return self.spaces.features(state, action)
+        features: Floats = self.spaces.features(state, action)
+        return features
 
-    def observe(self, state: Any) -> Any:
+    def observe(self, state: States) -> npt.ArrayLike:
         """What is observed in states (n,d)."""
         return state if self.observation is None else self.observation.of(self.state, state)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewardfree.estimates.backups import bellman_q
 from rewardfree.planning.mesh.plan import MeshPlan
-from rewardfree.progress import Told, parts, unheard
+from rewardfree.progress import Tell, parts, tell_nobody
 from rewardfree.streams import stream
 
 #: Up to this many state variables next states are interpolated on the mesh, which is much faster.
@@ -18,7 +18,7 @@ NEGLIGIBLE = 1e-3
 
 
 def imagined_returns(
-    plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0, tell: Told = unheard
+    plans: Sequence[MeshPlan], starts: Any, discount: float = 1.0, tell: Tell = tell_nobody
 ) -> list[tuple[Any, Any]]:
     """For each plan of one reward on one mesh: returns (k,) in the model from states (k,d), and states.
 
@@ -35,7 +35,7 @@ def imagined_returns(
 
 
 def _followed(
-    plans: list[MeshPlan], starts: Any, discount: float, exact: bool, tell: Told
+    plans: list[MeshPlan], starts: Any, discount: float, exact: bool, tell: Tell
 ) -> list[tuple[Any, Any]]:
     steps = plans[0].horizon
     if steps is None:

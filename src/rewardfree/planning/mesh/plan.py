@@ -14,12 +14,12 @@ from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
 
-#: A user's own depth may ask for so many next states of one state; beyond that an action takes minutes.
+#: The most next states of one state that a user's own depth may ask for (more take minutes); the most steps.
 MOST_NEXT_STATES, DEEPEST = 1_000_000, 20
 
 
 def as_depth(value: Any, actions: int) -> int:
-    """`value` as a depth of lookahead over so many actions."""
+    """`value` as a depth of lookahead over that number of actions."""
     depth = count(value, "depth", at_most=DEEPEST)
     if actions**depth > MOST_NEXT_STATES:
         raise ValueError(

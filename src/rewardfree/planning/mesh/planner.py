@@ -31,7 +31,7 @@ from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.planning.trust import doubt_fit, doubt_states
-from rewardfree.progress import Told, parts
+from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction
 from rewardfree.streams import stream
@@ -174,7 +174,7 @@ class Search:
         self.preparation, self.reward, self.horizon = preparation, reward, horizon
         self.counted, self.starts = counted, starts
 
-    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...], tell: Told) -> TriedPlan:
+    def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...], tell: Tell) -> TriedPlan:
         """The best of some discounts on one mesh."""
         rewards, changing = self._rewards_on(on_mesh), self.reward.uses_step
         backward, forward = parts(tell, 2)
@@ -185,7 +185,7 @@ class Search:
         return functools.reduce(better, self.tried(on_mesh, values, depth, forward))
 
     def tried(
-        self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Told
+        self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Tell
     ) -> list[TriedPlan]:
         """Plans with what they gain inside the model, and the states they meet."""
         plans = [self._plan(on_mesh, one, depth) for one in values]
@@ -299,7 +299,7 @@ class DynamicsPlanner(Planner):
         return tuple(sorted({1.0 - IMPATIENCE / max(horizon, 20), 0.99}, reverse=True))
 
     def rounds_for(self, variables: int, action_variables: int) -> int:
-        """How often the mesh is laid again, for so many variables of states and of actions."""
+        """How often the mesh is laid again, for these numbers of state and action variables."""
         if variables <= REFINED_ABOVE:
             return 0
         if self.rounds is not None:
@@ -336,11 +336,11 @@ def plan_on_mesh(
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = request.counted_discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
-        told = zip(searches, parts(request.tell, len(searches)), strict=True)
-        return [_best(planner, search, request.discount, tell) for search, tell in told]
+        shares = zip(searches, parts(request.tell, len(searches)), strict=True)
+        return [_best(planner, search, request.discount, tell) for search, tell in shares]
 
 
-def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell: Told) -> MeshPlan:
+def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell: Tell) -> MeshPlan:
     """The plan with the best return inside the model, of some discounts, meshes and depths."""
     preparation = search.preparation
     variables = preparation.dynamics.space.size

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewardfree.dynamics import Mesh, MeshDynamics
 from rewardfree.estimates.backups import bellman_q
-from rewardfree.progress import Told, unheard
+from rewardfree.progress import Tell, tell_nobody
 
 #: Values whose changes differ by less than this fraction of their range from node to node have settled.
 SETTLED = 1e-5
@@ -63,7 +63,7 @@ def value_iteration(
     horizon: int | None,
     discount: float,
     changing: bool,
-    tell: Told = unheard,
+    tell: Tell = tell_nobody,
 ) -> MeshValues:
     """V_h = max_a [r_h + discount E V_{h+1}] at the nodes, from the last step to the first.
 

@@ -1,7 +1,7 @@
 // Gaps against what they cost: a panel for each world, and for draws of a world.
 function curves() {
   const node = section("curves", "Gap against samples, episodes or steps",
-    `Mean over runs; bands are ${Math.round(100 * view.confidence)}% confidence intervals of the mean. ` +
+    (single(Math.max) ? "One run, so there are no confidence intervals. " : `Mean over runs; bands are ${Math.round(100 * view.confidence)}% confidence intervals of the mean. `) +
     "Horizontal lines are policies that need no data. " + (hasRecorded()
       ? "Crosses are the authors' recorded means, of the same algorithm planned in the same way. " : "") +
     "Hover over a curve for its numbers.", "Curves");
@@ -34,10 +34,11 @@ function curves() {
 const evenly = (count) => (count % 3 === 1 && count % 2 === 0 ? " pairs" : "");
 
 function drawCurves(place, panel, lines) {
-  const theme = themed(), traces = [], heights = [];
+  const theme = themed(), bands = [], traces = [], heights = [];
   for (const [strategy, line] of lines) {
     const gaps = line.gaps[state.measure];
-    traces.push(...band(line, strategy, theme));
+    if (line.runs > 1) bands.push(band(line, strategy, theme));
+    traces.push(curve(line, strategy, theme));
     heights.push(...gaps.mean.map((m, i) => m + gaps.half[i]), ...gaps.mean.map((m, i) => m - gaps.half[i]));
     const theirs = recordedOf(panel, strategy, line.samples);
     if (!theirs) continue;
@@ -47,7 +48,7 @@ function drawCurves(place, panel, lines) {
   }
   const levels = panel.levels.filter((level) => !state.hidden.has(level.key));
   const yaxis = gapAxis(theme, [...heights, ...levels.map((level) => level.gaps[state.measure])]);
-  Plotly.react(place, traces, layout(theme, { title: heading(panel.title), ...levelMarks(levels, yaxis, theme),
+  Plotly.react(place, [...bands, ...traces], layout(theme, { title: heading(panel.title), ...levelMarks(levels, yaxis, theme),
     xaxis: costAxis(theme, place, lines.flatMap(([, line]) => line[state.axis])), yaxis }), OPTIONS);
 }
 
@@ -62,15 +63,20 @@ function recordedOf(panel, strategy, samples) {
   return at.length ? { x: at.map((i) => theirs.samples[i]), y: at.map((i) => theirs.mean[i]), sd: at.map((i) => theirs.deviation[i]), runs: theirs.runs } : null;
 }
 
+// The intervals of a line; all of them lie behind all lines, or those would be dim in the dark.
 function band(line, strategy, theme) {
-  const gaps = line.gaps[state.measure], x = line[state.axis], stroke = lineColour(strategy, theme);
+  const gaps = line.gaps[state.measure], x = line[state.axis];
   const top = gaps.mean.map((m, i) => m + gaps.half[i]), bottom = gaps.mean.map((m, i) => m - gaps.half[i]);
-  const text = gaps.mean.map((m, i) => `${strategy.label}<br>${digits(m)} ± ${digits(gaps.half[i])} (sd ${digits(gaps.deviation[i])})<br>` +
-    Object.entries(view.axes).filter(([key]) => line[key][i] > 0).map(([key, name]) => `${cost(line[key][i])} ${name}`).join("<br>") + `<br>${line.runs} runs`);
-  return [
-    { x: x.concat([...x].reverse()), y: top.concat(bottom.reverse()), fill: "toself", fillcolor: stroke, opacity: 0.17, line: { width: 0 }, hoverinfo: "skip", mode: "lines" },
-    { x, y: gaps.mean, mode: "lines+markers", line: { color: stroke, width: 2, dash: strategy.dash }, marker: { size: 5 }, text, hovertemplate: "%{text}<extra></extra>" },
-  ];
+  return { x: x.concat([...x].reverse()), y: top.concat(bottom.reverse()), fill: "toself", fillcolor: lineColour(strategy, theme), opacity: 0.17,
+    line: { width: 0 }, hoverinfo: "skip", mode: "lines" };
+}
+
+function curve(line, strategy, theme) {
+  const gaps = line.gaps[state.measure], stroke = lineColour(strategy, theme), many = line.runs > 1;
+  const text = gaps.mean.map((m, i) => `${strategy.label}<br>${digits(m)}${many ? ` ± ${digits(gaps.half[i])} (sd ${digits(gaps.deviation[i])})` : ""}<br>` +
+    Object.entries(view.axes).filter(([key]) => line[key][i] > 0).map(([key, name]) => `${cost(line[key][i])} ${name}`).join("<br>") + `<br>${many ? line.runs + " runs" : "one run"}`);
+  return { x: line[state.axis], y: gaps.mean, mode: "lines+markers", line: { color: stroke, width: 2, dash: strategy.dash }, marker: { size: 5, color: stroke },
+    text, hovertemplate: "%{text}<extra></extra>" };
 }
 
 const DASHES = { solid: "", dash: "6 3", dot: "2 3", dashdot: "7 3 2 3" };
@@ -78,13 +84,15 @@ const DASHES = { solid: "", dash: "6 3", dot: "2 3", dashdot: "7 3 2 3" };
 function legend() {
   const list = make("ul", { class: "legend", "aria-label": "Curves: press to hide or show" });
   const drawn = new Set(view.panels.flatMap((panel) => panel.lines.map((line) => line.strategy)));
-  const entries = view.strategies.filter((each) => drawn.has(each.key)).map((each) => [each, each.colour === "#000000" ? "var(--ink)" : each.colour, each.dash]);
+  const entries = view.strategies.filter((each) => drawn.has(each.key)).map((each) => [each, lineColour, each.dash]);
   const levels = new Map(view.panels.flatMap((panel) => panel.levels.map((level) => [level.key, level])));
-  for (const level of levels.values()) entries.push([level, level.key === "myopic" ? "var(--ink)" : "var(--soft)", levelDash(level)]);
-  for (const [{ key, label }, stroke, dash] of entries) {
+  for (const level of levels.values()) entries.push([level, levelColour, levelDash(level)]);
+  for (const [entry, stroke, dash] of entries) {
+    const { key, label } = entry;
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("width", "28"); svg.setAttribute("height", "10"); svg.setAttribute("aria-hidden", "true");
-    svg.innerHTML = `<line x1="0" y1="5" x2="28" y2="5" style="stroke: ${stroke}" stroke-width="2.5" stroke-dasharray="${DASHES[dash]}"/>`;
+    svg.innerHTML = `<line x1="0" y1="5" x2="28" y2="5" stroke-width="2.5" stroke-dasharray="${DASHES[dash]}"/>`;
+    redraws.push(() => { svg.firstChild.style.stroke = stroke(entry, themed()); });
     const button = make("button", { type: "button", "aria-pressed": "true", "data-curve": key, onclick: () => {
       state.hidden.has(key) ? state.hidden.delete(key) : state.hidden.add(key);
       button.setAttribute("aria-pressed", String(!state.hidden.has(key)));

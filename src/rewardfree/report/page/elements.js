@@ -60,6 +60,8 @@ function limit(name, possible) {
   }
 }
 
+// Whether the most, or the fewest, runs of a line are one: that has no interval.
+const single = (end) => end(...view.panels.flatMap((panel) => panel.lines.map((line) => line.runs))) === 1;
 const hasCost = (line) => line[state.axis].every((value) => value > 0);
 
 // Panels that have something to show are there, the others are not; a sentence stands for none at all.

@@ -3,7 +3,7 @@ function brief() {
   document.getElementById("lead").append(explanation("gap"));
   const words = Object.keys(view.words).filter((word) => word !== "gap");
   if (!words.length && !view.finding.length) return;
-  const node = section("brief", "In short");
+  const node = section("brief", view.finding.length ? "In short" : "Words");
   if (words.length) node.append(make("div", { class: "words" }, ...words.map(explanation)));
   for (const sentence of view.finding) node.append(make("p", { class: "finding" }, sentence));
 }
@@ -12,7 +12,7 @@ function claims() {
   if (!view.claims || !view.claims.length) return;
   const node = section("claims", view.quick ? "What the paper claims" : "What the paper claims, and what we find", view.quick
     ? "The rule by which the full run judges each claim, and the comparisons that it would rest on. Nothing is judged here."
-    : "Each verdict follows from the rule beside it. The rules were stated in code after Figure 1 was known. " +
+    : "Each verdict follows from the rule below it. The rules were stated in code after Figure 1 was known. " +
       "The thresholds 25%, 2 times and 80% are the first ones. One tie rule for all claims, “smallest” at every checkpoint and no verdict for the factor H came later. " +
       "Gaps are at the start, planned with the bonus.", "Claims");
   const kinds = { "holds": "holds", "does not hold": "fails", "depends on the axis": "depends", "depends on axis or ties": "depends" };

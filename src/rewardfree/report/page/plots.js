@@ -16,7 +16,10 @@ function colour(name) {
 let colours = null;
 
 function themed() {
-  colours = colours || { ink: colour("ink"), soft: colour("soft"), grid: colour("grid"), paper: colour("paper"), zero: colour("zero") };
+  if (!colours) {
+    colours = { ink: colour("ink"), soft: colour("soft"), grid: colour("grid"), paper: colour("paper"), zero: colour("zero") };
+    colours.dark = Number(colours.ink.match(/\d+/)[0]) > 128;
+  }
   return colours;
 }
 
@@ -26,8 +29,10 @@ function repaint() {
   repaints.forEach((draw) => draw());
 }
 
-// Black curves are drawn in the ink of the page, which is light in the dark.
-const lineColour = (strategy, theme) => (strategy.colour === "#000000" ? theme.ink : strategy.colour);
+// In the dark curves are lighter, and black ones have the ink of the page.
+const lineColour = (strategy, theme) => (strategy.colour === "#000000" ? theme.ink : theme.dark ? lighter(strategy.colour) : strategy.colour);
+const lighter = (hex) => "#" + [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16))
+  .map((part) => Math.round(part + 0.2 * (255 - part)).toString(16).padStart(2, "0")).join("");
 const levelColour = (level, theme) => (level.key === "myopic" ? theme.ink : theme.soft);
 const levelDash = (level) => (level.key === "myopic" ? "dot" : "dashdot");
 

@@ -1,7 +1,8 @@
 // The tables: a column for each cost on the chosen axis.
 function tables() {
   const node = section("table", "Table",
-    "Mean ± half of its interval (standard deviation across runs), for the choices made above. Bold: the smallest mean of a column, and a policy without data " +
+    (single(Math.max) ? "Gaps of one run, which has no interval" : "Mean ± half of its interval (standard deviation across runs)") +
+    (single(Math.min) && !single(Math.max) ? "; one run has none" : "") + ", for the choices made above. Bold: the smallest mean of a column, and a policy without data " +
     "that is no worse. Italic: between two checkpoints, read off the line. – : not run that far." +
     (hasRecorded() ? " The authors' recorded mean of the same algorithm, planned in the same way, follows in the row below." : ""));
   const holder = make("div", {});
@@ -22,7 +23,8 @@ function panelTable(panel, table) {
       if (!cell) return make("td", {}, "–");
       const best = table.best[state.measure][i].includes(strategy.key);
       return make("td", { class: (best ? "best " : "") + (line.between[i] ? "between" : "") },
-        make("span", {}, make(best ? "b" : "span", {}, digits(cell[0])), ` ± ${digits(cell[1])}`), " ", make("small", {}, `(${digits(cell[2])})`));
+        make("span", {}, make(best ? "b" : "span", {}, digits(cell[0])), cell.length > 1 ? ` ± ${digits(cell[1])}` : ""),
+        ...(cell.length > 1 ? [" ", make("small", {}, `(${digits(cell[2])})`)] : []));
     }));
     const theirs = recordedOf(panel, strategy, table.columns);
     if (theirs)

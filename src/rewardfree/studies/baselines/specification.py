@@ -46,7 +46,7 @@ class System:
     tabular: bool = True  # whether it can be used where states have no geometry
 
 
-def _told(instance: rf.Instance) -> rf.Model:
+def _given(instance: rf.Instance) -> rf.Model:
     return instance.model
 
 
@@ -79,25 +79,25 @@ _CELLS, _FEATURES, _VISITS = "one in each cell and step", "features, for each st
 _ONE = "one regression of all steps"
 #: By the names that tables and figures use.
 SYSTEMS: dict[str, System] = {
-    "generative": System(lambda _: rf.Generative(), _told, _BONUS, Rate.GENERATIVE),
-    "online": System(lambda _: rf.Online(BETA), _told, _BONUS, Rate.ONLINE),
-    "qiu": System(lambda _: rf.Qiu(BETA), _told, _BONUS, Rate.QIU),
-    "greedy": System(lambda _: rf.GreedyMaxVariance(), _told, _BONUS, Rate.NONE),
-    "uniform": System(lambda _: rf.Uniform(), _told, _BONUS, Rate.NONE),
+    "generative": System(lambda _: rf.Generative(), _given, _BONUS, Rate.GENERATIVE),
+    "online": System(lambda _: rf.Online(BETA), _given, _BONUS, Rate.ONLINE),
+    "qiu": System(lambda _: rf.Qiu(BETA), _given, _BONUS, Rate.QIU),
+    "greedy": System(lambda _: rf.GreedyMaxVariance(), _given, _BONUS, Rate.NONE),
+    "uniform": System(lambda _: rf.Uniform(), _given, _BONUS, Rate.NONE),
     "partitioned": System(
-        lambda _: rf.baselines.Partitioned(BETA), _told, _BONUS, Rate.VAKILI, _CELLS, tabular=False
+        lambda _: rf.baselines.Partitioned(BETA), _given, _BONUS, Rate.VAKILI, _CELLS, tabular=False
     ),
     "linear": System(
-        lambda i: rf.baselines.LinearRewardFree(_features(i), BETA), _told, _BONUS, Rate.LINEAR, _FEATURES
+        lambda i: rf.baselines.LinearRewardFree(_features(i), BETA), _given, _BONUS, Rate.LINEAR, _FEATURES
     ),
-    "jin": System(_jin, _told, rf.Mean(), Rate.JIN, _VISITS),
-    "rf-ucrl": System(_ucrl, _told, rf.Mean(), Rate.COUNTS, _VISITS),
+    "jin": System(_jin, _given, rf.Mean(), Rate.JIN, _VISITS),
+    "rf-ucrl": System(_ucrl, _given, rf.Mean(), Rate.COUNTS, _VISITS),
     "rf-express": System(
-        lambda _: rf.baselines.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _told, rf.Mean(), Rate.COUNTS, _VISITS
+        lambda _: rf.baselines.RFExpress(NEVER, DELTA, EXPRESS_SCALE), _given, rf.Mean(), Rate.COUNTS, _VISITS
     ),
-    "kernel rf-ucrl": System(lambda _: rf.baselines.KernelRFUCRL(UCRL_BETA), _told, rf.Mean(), Rate.NONE),
+    "kernel rf-ucrl": System(lambda _: rf.baselines.KernelRFUCRL(UCRL_BETA), _given, rf.Mean(), Rate.NONE),
     "kernel rf-express": System(
-        lambda _: rf.baselines.KernelRFExpress(EXPRESS_BETA), _told, rf.Mean(), Rate.NONE
+        lambda _: rf.baselines.KernelRFExpress(EXPRESS_BETA), _given, rf.Mean(), Rate.NONE
     ),
     "uniform, pooled": System(lambda _: rf.Uniform(), _pooled, rf.Mean(), Rate.NONE, _ONE),
     "cme": System(lambda _: rf.baselines.MeanEmbedding(BETA), _pooled, rf.Mean(), Rate.NONE, _ONE),

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardfree.experiments.store import Store
 from rewardfree.report.pictures import Picture
-from rewardfree.report.style import COLOURS, legend_below, styled_figure
+from rewardfree.report.style import COLOURS, legend_below, styled_figure, title_above
 from rewardfree.studies.control.specification import TASKS, ControlTask, ControlUnit
 from rewardfree.studies.study import SeededStudy
 
@@ -100,9 +100,7 @@ def control_figure(records: list[dict[str, Any]], tasks: Any) -> Any:
             place.set_xlim(-0.5, len(DATA) - 0.5)
         places[0].set_ylabel("mean return of an episode")
         legend_below(figure, places)
-        figure.suptitle(
-            "One reward-free exploration, then the task's own reward; a dot is a seed", fontsize=10
-        )
+        title_above(figure, "One reward-free exploration, then the task's own reward; a dot is a seed")
     return figure
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from rewardfree.experiments.store import Store
 from rewardfree.report.pictures import Picture
-from rewardfree.report.style import COLOURS, LEVELS, legend_below, styled_figure
+from rewardfree.report.style import COLOURS, LEVELS, legend_below, styled_figure, title_above
 from rewardfree.studies.doubling.specification import SIZES, DoublingUnit
 from rewardfree.studies.doubling.worlds import DEVELOPED_ON, WORLDS
 from rewardfree.studies.study import SeededStudy, typed
 
 #: When data double, a return may fall by this share of the best of its seed.
 TOLERANCE = 0.05
-#: So many of ten seeds may not fall by more.
+#: On this share of the seeds it may not fall by more.
 HOLDS = 0.9
 
 
@@ -50,8 +50,9 @@ def doubling_table(records: list[dict[str, Any]], worlds: Sequence[str]) -> list
     sizes = sorted({record["transitions"] for record in records})
     seeds = len({record["seed"] for record in records})
     lines = [
-        f"mean return over {seeds} seeds and standard error, from the first n of {sizes[-1]:,} transitions",
-        f"{'world':<10}{'reward':<26}{'any action':>11}"
+        f"mean return over {seeds} seed{'s' * (seeds > 1)} and standard error, from the first n of "
+        f"{sizes[-1]:,} transitions",
+        f"{'world':<10}{'reward':<26}{'random':>11}"
         + "".join(f"{f'n = {n:,}':>15}" for n in sizes)
         + f"{'none falls':>12}{'largest fall':>14}",
     ]
@@ -82,7 +83,7 @@ def doubling_figure(records: list[dict[str, Any]], worlds: Sequence[str]) -> Any
                 for line, falling in zip(values, fell, strict=True):
                     colour, label = (COLOURS[1], "falls") if falling else (COLOURS[0], "does not fall")
                     place.plot(sizes, line, ".-", color=colour, linewidth=1.0, alpha=0.7, label=label)
-                place.axhline(random[world, reward].mean(), label="any action", **LEVELS["random"])
+                place.axhline(random[world, reward].mean(), label="random actions", **LEVELS["random"])
                 place.set_xscale("log", base=2)
                 place.set_xticks(sizes, [f"{n:,}" for n in sizes])
                 place.set_title(f"{world}: {reward}", fontsize=8)
@@ -90,7 +91,7 @@ def doubling_figure(records: list[dict[str, Any]], worlds: Sequence[str]) -> Any
         for place in places[-1]:
             place.set_xlabel("transitions")
         legend_below(figure, places.ravel())
-        figure.suptitle("Plans from the first transitions of one exploration; a line is a seed", fontsize=10)
+        title_above(figure, "Plans from the first transitions of one exploration; a line is a seed")
     return figure
 
 

@@ -14,7 +14,7 @@ from rewardfree.report.gaps import (
     mark_checkpoints,
 )
 from rewardfree.report.labels import label
-from rewardfree.report.style import curve_styles, from_zero, legend_below, styled_figure
+from rewardfree.report.style import curve_styles, from_zero, legend_below, styled_figure, title_above
 
 #: In the order of the paper's figures.
 ALGORITHMS = ("qiu", "online", "generative", "greedy")
@@ -53,7 +53,7 @@ def betas_figure(panel: Panel, betas: Sequence[float], title: str, measure: str 
         axes[0].set(ylabel=MEASURES[measure])
         from_zero(axes[:1])
         legend_below(figure, axes, columns=7)
-        figure.suptitle(f"{title}; bands are {CONFIDENCE:.0%} confidence across runs", fontsize=10)
+        title_above(figure, f"{title}; bands are {CONFIDENCE:.0%} confidence across runs")
     return figure
 
 

@@ -138,11 +138,11 @@ def _claim(
     """One verdict from what is true on each axis; `judged_by` are the lines of `study` that were compared."""
     checks = list(checks)
     true = sum(check.true for check in checks)
-    found = tuple(check.text for check in checks)
-    if not found:
+    texts = tuple(check.text for check in checks)
+    if not texts:
         return Claim(claim, rule, _why_unknown(judged_by, study), (), UNKNOWN)
-    number = number or f"true in {true} of {len(found)} comparisons"
-    return Claim(claim, rule, number, found, _verdict(checks))
+    number = number or f"true in {true} of {len(texts)} comparisons"
+    return Claim(claim, rule, number, texts, _verdict(checks))
 
 
 def _verdict(checks: Sequence[Check]) -> str:
@@ -368,19 +368,19 @@ def _stable(evidence: Evidence) -> Claim:
 
 def _price(evidence: Evidence) -> Claim:
     """No verdict: at equal N the ratio of steps is (H+1)/2 by construction."""
-    H, found = evidence.horizon, []
+    H, ratios = evidence.horizon, []
     for kernel, panel in evidence.panels.items():
         generative, online = (panel.get((name, PLANNER)) for name in ("generative", "online"))
         if generative is not None and online is not None:
-            found.append(f"{label(kernel)}: {'; '.join(_ratios(generative, online))}")
+            ratios.append(f"{label(kernel)}: {'; '.join(_ratios(generative, online))}")
     return Claim(
         "Doing without a generative model costs a factor H",
         f"no verdict: at equal samples Alg 3 takes (H+1)/2 = {(H + 1) / 2:g} times the environment steps of "
         f"Alg 2 by construction (H = {H}), so a test of this claim would only confirm that. Below: how many "
         "times the steps of Alg 2 Alg 3 needs for the same mean gap (never: not within the steps it was run)",
-        "ratios at every checkpoint" if found else "nothing to compare",
-        tuple(found),
-        ACCOUNTING if found else UNKNOWN,
+        "ratios at every checkpoint" if ratios else "nothing to compare",
+        tuple(ratios),
+        ACCOUNTING if ratios else UNKNOWN,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.report.style import COLOURS, HEAT, styled_figure
+from rewardfree.report.style import COLOURS, HEAT, styled_figure, title_above
 
 #: The (s,a) whose laws are shown: the paper's five, and the middle of the square as the sixth.
 SHOWN = ((0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (0.5, 0.0), (0.5, 0.5), (1.0, 1.0))
@@ -28,7 +28,7 @@ def functions_figure(states: Any, actions: Any, reward: Any, law: Any, title: st
             axis.set_xlabel("next state s'")
         for axis in axes[:, 0]:
             axis.set_ylabel("probability")
-        figure.suptitle(f"{title}; dotted: every next state equally likely", fontsize=10)
+        title_above(figure, f"{title}; dotted: every next state equally likely")
     return figure
 
 

@@ -20,7 +20,15 @@ from rewardfree.report.gaps import (
 )
 from rewardfree.report.labels import label
 from rewardfree.report.numbers import numbers
-from rewardfree.report.style import COLOURS, LEVELS, curve_styles, from_zero, legend_below, styled_figure
+from rewardfree.report.style import (
+    COLOURS,
+    LEVELS,
+    curve_styles,
+    from_zero,
+    legend_below,
+    styled_figure,
+    title_above,
+)
 from rewardfree.report.tables import SHOWN
 from rewardfree.studies.paper.recorded import PLANNED, PLANNED_ALIKE, RECORDED, Recorded
 
@@ -99,7 +107,7 @@ def repeats_figure(lines: Lines, planned: Planned, title: str, measure: str = "s
         from_zero(grid[:, 0])
         legend_below(figure, grid.flat)
         most = max(len(panels) for panels in kernels.values())
-        figure.suptitle(f"{title}: {most} draws of r and P, their range shaded", fontsize=10)
+        title_above(figure, f"{title}: {most} draws of r and P, their range shaded")
     return figure
 
 

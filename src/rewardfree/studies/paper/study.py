@@ -209,8 +209,8 @@ class Table(PaperSettings):
 
 
 @dataclass(frozen=True)
-class Everything(PaperSettings):
-    """All of the paper's, one after the other."""
+class WholePaper(PaperSettings):
+    """All studies of the paper, one after the other."""
 
     def reproduce(self, workspace: Workspace) -> Iterator[str]:
         workspace.runner.check_devices(self.figure1().units)  # before a folder is made

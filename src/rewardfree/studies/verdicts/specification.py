@@ -20,7 +20,7 @@ from rewardfree.threads import one_blas_thread
 
 #: Transitions of a data set.
 SIZES = (6, 25, 60, 150, 400, 1000)
-#: The first steps of every strategy are random: data sets of so many transitions have one source.
+#: The first steps of every strategy are random: data sets of at most this size have one source.
 RANDOM = 50
 #: Of a control task, its own reward and the next ones.
 REWARDS = 3
@@ -31,7 +31,7 @@ DEVELOPED_ON = ("Pendulum", "MountainCar", "CartPole", "unicycle")
 
 
 @dataclass(frozen=True)
-class System:
+class VerdictTask:
     """A world, rewards for it, and where its episodes end."""
 
     world: Callable[[], Any]
@@ -41,12 +41,12 @@ class System:
 
 SYSTEMS = {
     **{
-        task.name: System(
+        task.name: VerdictTask(
             partial(rf.from_gymnasium, task.env), dict(list(task.rewards.items())[:REWARDS]), task.terminated
         )
         for task in TASKS
     },
-    **{name: System(world, world.rewards) for name, world in WORLDS.items()},
+    **{name: VerdictTask(world, world.rewards) for name, world in WORLDS.items()},
 }
 
 

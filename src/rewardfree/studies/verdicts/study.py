@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from rewardfree.evaluation.diagnosis import PARTLY, WELL
 from rewardfree.experiments.store import Store
 from rewardfree.report.pictures import Picture
-from rewardfree.report.style import COLOURS, legend_below, styled_figure
+from rewardfree.report.style import COLOURS, legend_below, styled_figure, title_above
 from rewardfree.studies.study import SeededStudy
 from rewardfree.studies.verdicts.specification import (
     DEVELOPED_ON,
@@ -33,8 +33,8 @@ WORDS = ("well", "partly", "not yet", "cannot tell")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One data set: what was said of it, and what share of what can be gained its plans gain."""
+class DataSet:
+    """One data set: the verdict on it, and how much of the possible gain its plans reach."""
 
     system: str
     source: str
@@ -46,7 +46,7 @@ class Judged:
     doubts: frozenset[str]
 
 
-def judged(records: Iterable[dict[str, Any]]) -> list[Judged]:
+def judged(records: Iterable[dict[str, Any]]) -> list[DataSet]:
     """Every data set with (return - random) / (best known - random), in [0, 1], the mean of its rewards.
 
     Best known is the largest mean return of all data sets of a system and of the true dynamics, on the same
@@ -69,7 +69,7 @@ def judged(records: Iterable[dict[str, Any]]) -> list[Judged]:
         return float(np.mean(shares)) if shares else 0.0
 
     return [
-        Judged(
+        DataSet(
             record["system"],
             record["source"],
             record["size"],
@@ -84,7 +84,7 @@ def judged(records: Iterable[dict[str, Any]]) -> list[Judged]:
     ]
 
 
-def correlation(data_sets: Sequence[Judged]) -> float:
+def correlation(data_sets: Sequence[DataSet]) -> float:
     """Spearman's rank correlation of score and share; NaN where all shares, or scores, are alike."""
     shares = np.round([each.share / STEP for each in data_sets])
     scores = np.array([each.score for each in data_sets])
@@ -93,7 +93,7 @@ def correlation(data_sets: Sequence[Judged]) -> float:
     return float(spearmanr(scores, shares).statistic)
 
 
-def verdict_table(data_sets: list[Judged]) -> list[str]:
+def verdict_table(data_sets: list[DataSet]) -> list[str]:
     """For the systems of the development and for the others: ranks, words, and how often "well" is false."""
     systems = [name for name in SYSTEMS if any(each.system == name for each in data_sets)]
     parts = {
@@ -108,14 +108,14 @@ def verdict_table(data_sets: list[Judged]) -> list[str]:
     return [*lines, "", *_words(data_sets), "", *_doubts(data_sets)]
 
 
-def _part(part: str, names: Sequence[str], data_sets: list[Judged]) -> list[str]:
+def _part(part: str, names: Sequence[str], data_sets: list[DataSet]) -> list[str]:
     lines = [f"{part:<24}{'data sets':>10}{'rank corr.':>12}" + "".join(f"{word:>13}" for word in WORDS)]
     correlations = []
     for name in names:
-        own = [each for each in data_sets if each.system == name]
-        correlations.append(correlation(own))
-        cells = "".join(f"{_mean_share(own, word):>13}" for word in WORDS)
-        lines.append(f"{name:<24}{len(own):>10}{correlations[-1]:>12.2f}{cells}")
+        chosen = [each for each in data_sets if each.system == name]
+        correlations.append(correlation(chosen))
+        cells = "".join(f"{_mean_share(chosen, word):>13}" for word in WORDS)
+        lines.append(f"{name:<24}{len(chosen):>10}{correlations[-1]:>12.2f}{cells}")
     median = float(np.nanmedian(correlations)) if not np.isnan(correlations).all() else float("nan")
     well = [each for each in data_sets if each.word == "well"]
     false = sum(each.share < GOOD for each in well)
@@ -128,13 +128,13 @@ def _part(part: str, names: Sequence[str], data_sets: list[Judged]) -> list[str]
     return lines
 
 
-def _mean_share(data_sets: Iterable[Judged], word: str) -> str:
+def _mean_share(data_sets: Iterable[DataSet], word: str) -> str:
     """How often a word was said, and the mean share of those data sets."""
     shares = [each.share for each in data_sets if each.word == word]
     return f"{np.mean(shares):.2f} ({len(shares)})" if shares else "-"
 
 
-def _words(data_sets: list[Judged]) -> list[str]:
+def _words(data_sets: list[DataSet]) -> list[str]:
     """Shares by word over all systems."""
     lines = [f"{'word':<14}{'said':>6}{'mean share':>12}{'below 0.5':>11}{'from 0.9':>10}"]
     for word in WORDS:
@@ -145,7 +145,7 @@ def _words(data_sets: list[Judged]) -> list[str]:
     return lines
 
 
-def _doubts(data_sets: list[Judged]) -> list[str]:
+def _doubts(data_sets: list[DataSet]) -> list[str]:
     """Which warnings were raised on how many data sets, by the share that their plans gain."""
     kinds = sorted({kind for each in data_sets for kind in each.doubts})
     classes = {"share below 0.5": (0.0, 0.5), "0.5 to 0.9": (0.5, 0.9), "from 0.9": (0.9, 1.1)}
@@ -162,7 +162,7 @@ def _doubts(data_sets: list[Judged]) -> list[str]:
     return [*lines, f"{'none':<24}{counts}"]
 
 
-def verdict_figure(data_sets: list[Judged]) -> Any:
+def verdict_figure(data_sets: list[DataSet]) -> Any:
     """Share against score, a panel for each system, a colour for each source."""
     systems = [name for name in SYSTEMS if any(each.system == name for each in data_sets)]
     columns = min(5, len(systems))
@@ -171,26 +171,28 @@ def verdict_figure(data_sets: list[Judged]) -> Any:
         places = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
         for place, name in zip(places, systems, strict=False):
             for i, source in enumerate(sources_of(max(SIZES))):
-                own = [each for each in data_sets if each.system == name and each.source == source]
-                xy = [each.score for each in own], [each.share for each in own]
+                chosen = [each for each in data_sets if each.system == name and each.source == source]
+                xy = [each.score for each in chosen], [each.share for each in chosen]
                 place.plot(*xy, ".", color=COLOURS[i], markersize=6, alpha=0.8, label=source)
             for level in (PARTLY, WELL):
-                place.axvline(level, color="#999999", linestyle=":", linewidth=1.0)
+                begins = {"color": "#999999", "linestyle": ":", "linewidth": 1.0}
+                place.axvline(level, label="“partly” and “well” begin", **begins)
             held = "" if name in DEVELOPED_ON else ", held out"
             place.set_title(f"{name}{held}", fontsize=8)
         for place in places[len(systems) :]:
             place.set_visible(False)
-        places[0].set_ylabel("share of what can be gained")
-        places[0].set_xlabel("score")
+        for place in places[::columns]:
+            place.set_ylabel("share of what can be gained", fontsize=8)
+        for place in places[max(len(systems) - columns, 0) : len(systems)]:  # the lowest of each column
+            place.set_xlabel("score")
+            place.tick_params(labelbottom=True)
         legend_below(figure, places[: len(systems)])
-        figure.suptitle(
-            "What is said of data, and what plans from them gain; a dot is a data set", fontsize=10
-        )
+        title_above(figure, "What is said of data, and what plans from them gain; a dot is a data set")
     return figure
 
 
 @dataclass(frozen=True)
-class Verdicts(SeededStudy[list[Judged]]):
+class Verdicts(SeededStudy[list[DataSet]]):
     """Every system, source and size."""
 
     name: ClassVar[str] = "verdicts"
@@ -200,7 +202,7 @@ class Verdicts(SeededStudy[list[Judged]]):
     def units(self) -> list[VerdictUnit]:
         systems = ("Pendulum", "MountainCar") if self.quick else tuple(SYSTEMS)
         sizes, episodes = ((25, 120), 3) if self.quick else (SIZES, 10)
-        slow = [  # planning through a simulator: each reward is a unit of its own
+        slow = [  # planning through a simulator: each reward is a unit of its chosen
             VerdictUnit(system, TRUE_DYNAMICS, max(sizes), seed, episodes, reward)
             for seed in self.seeds
             for system in reversed(systems)
@@ -214,11 +216,11 @@ class Verdicts(SeededStudy[list[Judged]]):
             for source in sources_of(size)
         ]
 
-    def read(self, store: Store) -> list[Judged]:
+    def read(self, store: Store) -> list[DataSet]:
         return judged(store.tables())
 
-    def table(self, records: list[Judged]) -> list[str]:
+    def table(self, records: list[DataSet]) -> list[str]:
         return verdict_table(records)
 
-    def pictures(self, records: list[Judged], folder: Path) -> list[Picture]:
+    def pictures(self, records: list[DataSet], folder: Path) -> list[Picture]:
         return [Picture(folder / "verdicts", partial(verdict_figure, records))]
