@@ -23,6 +23,7 @@ from rewardfree.planning import (
     plan,
     plan_many,
 )
+from rewardfree.posterior import Sparse
 from rewardfree.strategies import (
     Generative,
     GreedyMaxVariance,
@@ -69,6 +70,7 @@ __all__ = [
     "Pessimistic",
     "Qiu",
     "Scout",
+    "Sparse",
     "SquaredExponential",
     "Transitions",
     "Uniform",

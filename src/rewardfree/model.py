@@ -155,9 +155,9 @@ class Model:
             return self.posterior(Sparse, inducing=self.inducing, **options)
         return self.posterior(Design, **options)
 
-    def for_points(self, points: int, exact_up_to: int = EXACT_UP_TO, inducing: int = INDUCING) -> Model:
-        """This model for so many points: with inducing points, if "auto" says so of that many."""
-        if self.inducing != "auto" or points <= exact_up_to:
+    def for_points(self, points: int, inducing: int = INDUCING) -> Model:
+        """This model for that many points: with inducing points, if it is "auto" and they are many."""
+        if self.inducing != "auto" or points <= EXACT_UP_TO:
             return self
         return replace(self, inducing=inducing)
 

@@ -42,7 +42,10 @@ _PLAN = ("horizon", "planner", "chosen_by", "model", "source", "transitions", "d
 _WORLD_PLAN = (*_PLAN, "spaces", "observation", "provenance")
 #: The columns of the samples that a `SampledPlan` rests on.
 _SAMPLES = ("state", "action", "next_state", "terminated")
-_ON_MESH = "about|points|weights|middle|unit|ends|centre|scale|low|high|sides|tables|to_go|actions|residuals|noise_points"
+_ON_MESH = (
+    "about|points|weights|middle|unit|ends|centre|scale|low|high|sides|tables|to_go|actions"
+    "|residuals|noise_points"
+)
 #: The names of the arrays of each kind, as patterns.
 _ARRAYS = {
     "FinitePlan": f"about|states|coordinates|actions|values|{NAMED_ARRAYS}",

@@ -71,10 +71,10 @@ class GrowingFactor:
         p, m = rows.shape
         if p <= m:
             white = self.white(rows.copy())
-            return np.linalg.solve(np.eye(p) - white @ white.T, columns)
+            return np.asarray(np.linalg.solve(np.eye(p) - white @ white.T, columns))
         self._settle()
         rest = np.tril(self._gram) + np.tril(self._gram, -1).T - rows.T @ rows
-        return columns + rows @ np.linalg.solve(rest, rows.T @ columns)
+        return np.asarray(columns + rows @ np.linalg.solve(rest, rows.T @ columns))
 
     def _settle(self) -> None:
         """Bring B up to date with the rows that wait."""
@@ -92,7 +92,7 @@ class GrowingFactor:
         return self._factor
 
     @property
-    def _whitened_waiting(self) -> tuple[Floats, Any]:
+    def _whitened_waiting(self) -> Any:
         if self._white is None:
             rows = whitened(self._lower, np.concatenate(self._waiting))
             inner = cholesky(rows @ rows.T + np.eye(len(rows)), lower=True, check_finite=False)

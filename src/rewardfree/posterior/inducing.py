@@ -20,8 +20,8 @@ from rewardfree.posterior.variance import not_positive_definite
 #: Inducing points are chosen from at most this many points, evenly spread over all of them.
 POOL = 10_000
 #: What is added to the diagonal of K_mm, as a share of the largest k(z,z): without it the factor of nearly
-#: equal points fails. A point that is left with no more variance than this tells nothing new.
-JITTER = 1e-12
+#: equal points fails. A point that is left with a few times this variance tells nothing new.
+JITTER, FEW = 1e-12, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class InducingPoints:
         pool = points[evenly(len(points), POOL)]
         jitter = JITTER * float(kernel._at(pool).max())
         rows, sigma = Design(kernel, ridge=jitter).greedy(pool, min(most, len(pool)))
-        kept = pool[rows[sigma**2 > jitter]]
+        kept = pool[rows[sigma**2 > FEW * jitter]]
         matrix = kernel.between(kept, kept)
         matrix[np.diag_indices(len(kept))] += jitter
         try:

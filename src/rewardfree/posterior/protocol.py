@@ -54,7 +54,9 @@ class BasisPosterior(Posterior, Protocol):
 
 @runtime_checkable
 class PointPosterior(BasisPosterior, Protocol):
-    """A posterior on the points themselves, for any targets: what is missed of each, and where to look next."""
+    """A posterior that keeps its points: what is missed of them, and where to look next."""
+
+    ridge: float
 
     @property
     def points(self) -> Array:

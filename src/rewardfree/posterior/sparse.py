@@ -5,9 +5,9 @@ With the features phi of inducing points and B = ridge I + sum_i phi_i phi_i^T
     mean(q)    = phi(q)^T B^-1 sum_i phi_i y_i
     sigma(q)^2 = k(q,q) - |phi(q)|^2 + ridge phi(q)^T B^-1 phi(q)
 
-The variance is that of deterministic training conditionals (DTC; Seeger et al. 2003, Calandriello et al. 2019):
-what the inducing points cannot tell, k(q,q) - |phi(q)|^2, stays uncertain however much is seen. FITC adds it to
-the ridge of each point instead; its mean is another regression for every choice of inducing points.
+The variance is that of deterministic training conditionals (DTC; Seeger et al. 2003, Calandriello et al.
+2019): what the inducing points cannot tell, k(q,q) - |phi(q)|^2, stays uncertain however much is seen. FITC
+adds it to the ridge of each point instead: another regression for every choice of inducing points.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Sparse(PointPosterior):
     targets cost a pass over all points. `sigma_factor` says how far sigma may be from the exact one.
     """
 
-    def __init__(self, kernel: Kernel, *, ridge: float, inducing: int = 1000) -> None:
+    def __init__(self, kernel: Kernel, ridge: float, inducing: int = 1000) -> None:
         self.kernel, self.ridge = as_kernel(kernel), positive(ridge, "ridge")
         self.most = count(inducing, "inducing")
         self._parts: list[Floats] = []  # the points, as they came
@@ -49,7 +49,7 @@ class Sparse(PointPosterior):
         self._inducing: Any = None
         self._growing: Any = None  # B
         self._left_out = 0.0
-        self._at_choice = 0, 0.0  # the number of points and what was left out, when inducing points were chosen
+        self._at_choice = 0, 0.0  # how many points there were, and what was left out, at the last choice
 
     def __len__(self) -> int:
         return self._count
@@ -204,7 +204,9 @@ class Sparse(PointPosterior):
         inducing = InducingPoints.chosen(self.kernel, points, self.most)
         growing = GrowingFactor(len(inducing), self.ridge)
         self._inducing, self._growing, self._parts, self._count = inducing, growing, [points], len(points)
-        self._left_out = sum(self._took(inducing, growing, points[block]) for block in self._blocks(len(points)))
+        self._left_out = sum(
+            self._took(inducing, growing, points[block]) for block in self._blocks(len(points))
+        )
         self._at_choice = self._count, self._left_out
 
     def _took(self, inducing: InducingPoints, growing: GrowingFactor, points: Floats) -> float:
