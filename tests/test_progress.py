@@ -113,6 +113,11 @@ def test_time_left_is_that_of_work_at_the_mean_pace(screen, clock):
     assert lines == [shown(1, 990), shown(3, 970), shown(10, 810)]
 
 
+def test_a_line_is_written_again_only_when_it_says_something_else(screen, clock):
+    lines, _ = run(screen, clock, [(1, 0.001)] * 3, show=True, total=10**6)
+    assert lines == [shown(0, 1000), "", ""]
+
+
 def test_before_anything_is_done_there_is_nothing_to_tell(screen, clock):
     assert run(screen, clock, [(0, 60.0), (0, 60.0)], show=True, total=9) == (["", ""], "")
     assert run(screen, clock, [], show=True, total=9) == ([], "")

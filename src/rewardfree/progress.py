@@ -22,13 +22,15 @@ def progress(
     `show` None: on a terminal, after two seconds. True: at once. False: never.
     """
     shown = (sys.stderr is not None and sys.stderr.isatty()) if show is None else show
-    started, written = time.perf_counter(), False
+    started, written = time.perf_counter(), ""
     try:
         for done, item in items:
             elapsed = time.perf_counter() - started
             if shown and (show or elapsed > SILENT_SECONDS) and done:
                 left = elapsed / done * (total - done)
-                written = shown = _write(f"\r{done / total:4.0%}, {left:.0f} s left \x1b[K")
+                line = f"\r{done / total:4.0%}, {left:.0f} s left \x1b[K"
+                if line != written:
+                    shown, written = _write(line), line
             yield done, item
     finally:
         if written:
