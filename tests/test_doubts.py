@@ -222,6 +222,8 @@ def test_a_plan_that_goes_far_from_what_was_seen():
     assert kinds == [ConstantReward, UnknownStates] or kinds == [UnknownStates, ConstantReward]
     assert re.search(r"\d\d% of the states that the plan meets inside its model .* explore more", text)
     assert UnknownStates not in said(lambda: rf.plan(data, "-(position + 0.5)**2", terminated=goal))[0]
+    rewards = ["-(position + 0.5)**2", "where(position < -1, 1, 0)"]
+    assert "states that plan 2 of 2 meets" in said(lambda: rf.plan_many(data, rewards, terminated=goal))[1]
 
 
 @pytest.mark.parametrize(

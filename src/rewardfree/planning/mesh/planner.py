@@ -333,6 +333,7 @@ def plan_on_mesh(
         raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
     with one_blas_thread():
         preparation = Preparation.of(planner, data, request.model, request.terminated, predictor)
+        request.tell(0.0)  # a fit is no measure of what is left
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = request.counted_discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
