@@ -441,6 +441,16 @@ def test_info_says_what_a_plan_holds(cli, plan, tmp_path):
     assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.parametrize(("steps", "are"), [(1, "1 transition is"), (2, "2 transitions are")])
+def test_of_next_to_nothing_nothing_can_be_told(cli, tmp_path, steps, are):
+    out, verdict = tmp_path / "few.npz", f"cannot tell: {are} too few; explore at least 50"
+    code, said, _ = cli("explore", "Pendulum-v1", "--transitions", steps, "--out", out)
+    assert (code, said[-1]) == (0, verdict)
+    code, said, _ = cli("info", out, "--out", tmp_path / "few.png")
+    assert (code, said[-2]) == (0, f"verdict     {verdict}") and not (tmp_path / "few.png").exists()
+    assert said[-1].startswith("picture     none: three or more steps on real states")
+
+
 def test_info_draws_the_same_picture_twice(cli, data, tmp_path):
     for name in ("one.png", "two.png"):
         cli("info", data, "--out", tmp_path / name)

@@ -85,16 +85,16 @@ def test_nothing_is_said_of_good_data_and_a_plan_that_keeps_its_word():
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"kernel": rf.Matern(1.5, 0.05)}, "lengthscale"),
-        ({"kernel": rf.Matern(1.5, 3.0), "ridge": 10.0}, "ridge"),
-        ({"kernel": rf.Matern(1.5, 0.05), "ridge": 10.0}, "lengthscale and ridge"),
+        ({"kernel": rf.Matern(1.5, 0.05)}, "lengthscale of the kernel sits"),
+        ({"kernel": rf.Matern(1.5, 3.0), "ridge": 10.0}, "ridge of the kernel sits"),
+        ({"kernel": rf.Matern(1.5, 0.05), "ridge": 10.0}, "lengthscale and ridge of the kernel sit"),
     ],
 )
 def test_a_kernel_on_its_bound_that_predicts_nothing_is_told_once(changes, what):
     data = with_kernel(fresh(), **changes)
     kinds, text = said(lambda: rf.plan(data, QUADRATIC))
     assert kinds[0] == FitOnBounds
-    assert f"the fitted {what} of the kernel sits on a bound" in text and "explore more" in text
+    assert f"the fitted {what} on a bound" in text and "explore more" in text
     assert not {FitOnBounds, LargeError} & set(said(lambda: rf.plan(data, "-abs(x - 0.5)"))[0])
     assert said(lambda: rf.plan(replace(data), QUADRATIC))[0] == kinds  # other data
 
@@ -107,7 +107,12 @@ def test_a_bound_that_does_no_harm_is_not_told():
 
 def test_a_kernel_of_a_users_own_sits_on_no_bound_but_its_error_is_told():
     short = rf.Model(rf.Matern(1.5, 0.001), 1e-4, pooled=True)
-    assert said(lambda: rf.plan(fresh(), QUADRATIC, model=short))[0][0] == LargeError
+    data = fresh()
+    assert said(lambda: rf.plan(data, QUADRATIC, model=short))[0][0] == LargeError
+    shorter = replace(short, kernel=rf.Matern(1.5, 0.0001))  # another attempt that is no better
+    assert said(lambda: rf.plan(data, QUADRATIC, model=shorter))[0][0] == LargeError
+    for model in (short, shorter):
+        assert LargeError not in said(lambda model=model: rf.plan(data, QUADRATIC, model=model))[0]
 
 
 def test_random_changes_have_a_large_error():
@@ -178,6 +183,34 @@ def test_a_constant_reward_on_finite_worlds():
     assert said(lambda: rf.plan_many(data, [unseen, "s"], rf.Mean()))[0] == [ConstantReward]
 
 
+def test_of_several_rewards_the_constant_one_is_named():
+    data = fresh(strategy=rf.Uniform())
+    kinds, text = said(lambda: rf.plan_many(data, [QUADRATIC, "3", "x"]))
+    assert kinds == [ConstantReward] and text.startswith("reward 2 of 3 is 3 on all 60 steps")
+
+
+def test_a_reward_of_nothing_is_a_doubt_though_episodes_end():
+    """Ends tell plans apart where each step costs something, not where none is paid."""
+    data = fresh(Stairs, 80)
+    assert data.terminated.any()
+    kinds, text = said(lambda: rf.plan(data, "where(x > 100, 1, 0)"))
+    assert kinds == [ConstantReward]
+    assert text.startswith("the reward is 0 on all 80 steps that were seen: where it differs is a guess")
+
+
+def test_a_goal_that_no_episode_reached_is_a_doubt_among_labels():
+    """What an end pays for being there was seen where an episode ended."""
+    world, end = rf.from_gymnasium("FrozenLake-v1"), "next_s == {0} and s != {0}"
+    data = rf.explore(world, steps=60, seed=0)
+    reached = set(data.next_state[data.terminated].tolist())
+    assert reached and 15 not in reached
+    for reward in (end.format(15), "s == 15", "-1"):
+        assert said(lambda reward=reward: rf.plan(data, reward))[0] == [ConstantReward]
+    hole = min(reached)
+    for reward in (end.format(hole), f"s == {hole}", f"s == {hole} and next_s == {hole}"):
+        assert said(lambda reward=reward: rf.plan(data, reward))[0] == []
+
+
 # --- where a plan goes ---
 
 
@@ -189,6 +222,8 @@ def test_a_plan_that_goes_far_from_what_was_seen():
     assert kinds == [ConstantReward, UnknownStates] or kinds == [UnknownStates, ConstantReward]
     assert re.search(r"\d\d% of the states that the plan meets inside its model .* explore more", text)
     assert UnknownStates not in said(lambda: rf.plan(data, "-(position + 0.5)**2", terminated=goal))[0]
+    rewards = ["-(position + 0.5)**2", "where(position < -1, 1, 0)"]
+    assert "states that plan 2 of 2 meets" in said(lambda: rf.plan_many(data, rewards, terminated=goal))[1]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +263,7 @@ def test_five_variables_are_planned_by_regression_and_that_is_told_once():
 def test_a_model_for_each_step_is_a_reason_to_fall_back_too():
     each_step = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
     kinds, text = said(lambda: rf.plan(fresh(), QUADRATIC, model=each_step))
-    assert kinds == [FallbackPlanner] and "the model is not pooled" in text
+    assert kinds == [FallbackPlanner] and "needs a pooled model: give one" in text
 
 
 def test_posteriors_of_a_strategy_are_for_regressions_of_values():

@@ -41,13 +41,14 @@ def walked(kind, steps=1500):
 
 
 def own_reward(world, name):
-    """What Gymnasium's table pays, (s,a,s'); nothing after an end."""
-    reward = np.zeros(world.P.shape)
+    """What Gymnasium's table pays, (s,a,s'), the mean of two ways to one place; nothing after an end."""
+    total, chance = np.zeros(world.P.shape), np.zeros(world.P.shape)
     for state, actions in gymnasium.make(name).unwrapped.P.items():
         for action, outcomes in actions.items():
-            for _, following, paid, _ in outcomes:
-                reward[state, action, following] = 0.0 if world.ends[state] else paid
-    return reward
+            for probability, following, paid, _ in outcomes:
+                total[state, action, following] += 0.0 if world.ends[state] else probability * paid
+                chance[state, action, following] += probability
+    return np.divide(total, chance, out=total, where=chance > 0.0)
 
 
 # Toy text.

@@ -115,7 +115,7 @@ def test_without_names_a_formula_speaks_of_coordinates_and_says_so():
     ):
         reward_table("s", named().grid, H)
     with pytest.raises(
-        ValueError, match=r"got shape \(3,\); it gets state\(105,\) and action\(105,\): level goes"
+        ValueError, match=r"got shape \(3,\); it gets states of shape \(105,\), actions of shape \(105,\): l"
     ):
         reward_table(lambda level, order: np.ones(3), named().grid, H)
 
@@ -126,6 +126,10 @@ def test_without_names_a_formula_speaks_of_coordinates_and_says_so():
         ({"states": {}}, "states must name at least one variable"),
         ({"states": {"level": range(20)}}, r"level must have one number for each of 21 states, got \(20,\)"),
         ({"states": {"level": [["a"] * 21]}}, "level must be an array of numbers"),
+        (
+            {"states": ["empty"] * 21},
+            r'numbers, .*: give coordinates, or name values, states=\{"level": ra',
+        ),
         ({"states": {"level": np.full(21, np.nan)}}, "level must be finite"),
         ({"states": {"the level": range(21)}}, "a variable's name must be a word"),
         ({"states": {"h": range(21)}}, "every variable must have a name of its own.* got h twice"),

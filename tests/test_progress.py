@@ -1,6 +1,7 @@
 """The line that says how far a long call is: on a terminal, after a while, and gone at the end."""
 
 import io
+import time
 from functools import cache
 from types import SimpleNamespace
 
@@ -12,9 +13,7 @@ from hypothesis import strategies as st
 import rewardfree as rf
 import rewardfree.progress as module
 from rewardfree.planning import PlanRequest
-from rewardfree.progress import SILENT_SECONDS, parts, progress, progress_line
-
-CLEAR = "\r\x1b[K"
+from rewardfree.progress import CLEAR, SILENT_SECONDS, parts, progress, progress_line
 
 
 class Screen(io.StringIO):
@@ -111,6 +110,11 @@ def test_time_left_is_that_of_work_at_the_mean_pace(screen, clock):
     """10 s for 1 of 100, 30 s for 3, 90 s for 10: 10, 10 and 9 s each for those to come."""
     lines, _ = run(screen, clock, [(1, 10.0), (2, 20.0), (7, 60.0)], total=100)
     assert lines == [shown(1, 990), shown(3, 970), shown(10, 810)]
+
+
+def test_a_line_is_written_again_only_when_it_says_something_else(screen, clock):
+    lines, _ = run(screen, clock, [(1, 0.001)] * 3, show=True, total=10**6)
+    assert lines == [shown(0, 1000), "", ""]
 
 
 def test_before_anything_is_done_there_is_nothing_to_tell(screen, clock):
@@ -241,6 +245,32 @@ def test_what_is_told_is_shown_after_a_while_and_cleared(screen, clock):
     assert screen.getvalue() == shown(75, 1) + CLEAR
 
 
+@pytest.mark.parametrize(
+    ("terminal", "show", "heard"), [(True, None, True), (False, None, False), (True, False, False)]
+)
+def test_what_tells_nothing_is_told_to_have_begun(screen, monkeypatch, terminal, show, heard):
+    """A fit before anything is done: by a real clock, for another thread has to look at it."""
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.05)
+    screen.terminal = terminal
+    with progress_line(show):
+        deadline = time.monotonic() + 10.0
+        while heard and not screen.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not heard:
+            time.sleep(0.2)
+    assert screen.getvalue() == ("\r  0% \x1b[K" + CLEAR) * heard
+
+
+def test_what_comes_before_anything_is_done_is_no_measure_of_what_is_left(screen, clock):
+    """A minute of fitting, and then a second for each tenth."""
+    with progress_line() as tell:
+        clock.now += 60.0
+        tell(0.0)
+        clock.now += 1.0
+        tell(0.1)
+    assert screen.getvalue() == shown(10, 9) + CLEAR
+
+
 def test_what_fails_is_cleared_too(screen, clock):
     with pytest.raises(RuntimeError, match="in vain"), progress_line(True) as tell:
         tell(0.5)
@@ -254,7 +284,8 @@ def test_planners_tell_how_far_they_are(name):
     shares = []
     request = PlanRequest(explored(world), rewards, tell=shares.append)
     (planner or rf.DefaultPlanner()).plan(request)
-    assert shares == sorted(shares) and 0.0 < shares[0] < 0.3 and shares[-1] == 1.0
+    shares = [share for share in shares if share > 0.0]  # 0 is told after a fit
+    assert shares == sorted(shares) and shares[0] < 0.3 and shares[-1] == 1.0
     assert sum(share <= 0.5 for share in shares) == len(shares) / 2  # two rewards, half of it each
     assert len(shares) >= Cart.horizon
 

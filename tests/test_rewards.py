@@ -120,8 +120,8 @@ def test_a_function_must_return_one_number_a_pair(shape):
         reward_table(lambda state, action: np.zeros(shape), GRID, H)
     assert str(caught.value) == (
         f"reward(state, action) must return one number for each of 12 pairs, got shape {shape}; "
-        "it gets state(12, 1) and action(12, 1): s goes from 0 to 1, a goes from 0 to 1: coordinates, unless "
-        'the world names values, as in FiniteWorld(..., states={"level": range(4)})'
+        "it gets states of shape (12, 1), actions of shape (12, 1): s goes from 0 to 1, a goes from 0 to 1: "
+        'coordinates, unless the world names values, as in FiniteWorld(..., states={"level": range(4)})'
     )
 
 

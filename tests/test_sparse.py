@@ -246,6 +246,14 @@ def test_a_growing_factor_answers_as_the_matrix_itself():
     assert growing.half_logdet() == pytest.approx(0.5 * np.linalg.slogdet(matrix / 0.3)[1], rel=1e-9)
 
 
+def test_targets_that_are_changed_in_place_are_other_targets():
+    _, sparse = posteriors(KERNELS[0], 0.1, points_of(30), inducing=10)
+    targets = targets_of(points_of(30))
+    before = sparse.weights(targets)
+    targets *= 2.0
+    np.testing.assert_allclose(sparse.weights(targets), 2.0 * before)
+
+
 # Refusals
 
 

@@ -34,17 +34,20 @@ class MissedReturn(Doubt):
     """Episodes that were played return less than the model says, beyond chance."""
 
 
-#: The kinds that were raised, by what they were about: data or a plan.
-_raised: WeakKeyDictionary[Any, set[type[Doubt]]] = WeakKeyDictionary()
+#: What was raised, each a kind and a part, by what it was about: data or a plan.
+_raised: WeakKeyDictionary[Any, set[tuple[type[Doubt], str]]] = WeakKeyDictionary()
 
 
-def doubt(kind: type[Doubt], message: str, about: Any = None) -> None:
-    """Raise a warning at the line that called the package; once for each kind and thing that it is about."""
+def doubt(kind: type[Doubt], message: str, about: Any = None, part: str = "") -> None:
+    """Raise a warning at the line that called the package; once for each kind and thing that it is about.
+
+    `part` tells apart what may be doubtful about one thing: one model of the data and another.
+    """
     if about is not None:
-        kinds = _raised.setdefault(about, set())
-        if kind in kinds:
+        raised = _raised.setdefault(about, set())
+        if (kind, part) in raised:
             return
-        kinds.add(kind)
+        raised.add((kind, part))
     warnings.warn(message, kind, stacklevel=_levels())
 
 

@@ -306,6 +306,7 @@ def _called(reward: Any, grid: Grid) -> Any:
         what = "triples" if len(shape) > 2 else "pairs"
         raise ValueError(
             f"{called} must return one number for each of {rows.shape[1]} {what}, got shape {values.shape}; "
-            f"it gets state{arguments[0].shape} and action{arguments[1].shape}: {grid.rule}"
+            f"it gets states of shape {arguments[0].shape}, actions of shape {arguments[1].shape}: "
+            f"{grid.rule}"
         )
     return values.reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ NEXT = "next_"
 NO_VARIABLES = ("reward", "truncated", "done", "info")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
+#: So many lines are read at a time.
+BLOCK = 10_000
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -149,24 +152,42 @@ def _numbers(path: Path) -> dict[str, Any]:
         header = [name.strip() for name in next(lines, [])]
         if not header:
             raise ValueError(f"{path} is empty: a line of names and lines of numbers were wanted")
-        rows = []
-        for number, line in enumerate(lines, start=2):
-            if not line:
-                continue
-            try:
-                row = [_number(cell) for cell in line]
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-            if len(row) != len(header) or not np.isfinite(row).all():
-                raise ValueError(
-                    f"{path}, line {number}: {len(header)} finite numbers were wanted, got {line!r:.200}"
-                )
-            rows.append(row)
+        rows = [block for block in _blocks(lines, len(header), path) if len(block)]
     if not rows or len(set(header)) != len(header):
         raise ValueError(
             f"{path} must have names that differ and at least one line of numbers, got {header!r:.200}"
         )
-    return dict(zip(header, np.array(rows).T, strict=True))
+    return dict(zip(header, np.concatenate(rows).T, strict=True))
+
+
+def _blocks(lines: Iterator[list[str]], columns: int, path: Path) -> Iterator[Any]:
+    """The numbers of the lines, (n,columns) each: as Python's own, a million lines would take gigabytes."""
+    numbered = ((number, line) for number, line in enumerate(lines, start=2) if line)
+    while block := list(itertools.islice(numbered, BLOCK)):
+        rows = np.empty((len(block), columns))
+        for row, (number, line) in zip(rows, block, strict=True):
+            try:
+                numbers = _as_numbers(line)
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            if len(numbers) != columns:
+                raise _not_wanted(path, number, columns, line)
+            row[:] = numbers
+        wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(wrong):
+            raise _not_wanted(path, block[wrong[0]][0], columns, block[wrong[0]][1])
+        yield rows
+
+
+def _not_wanted(path: Path, number: int, columns: int, line: list[str]) -> ValueError:
+    return ValueError(f"{path}, line {number}: {columns} finite numbers were wanted, got {line!r:.200}")
+
+
+def _as_numbers(line: list[str]) -> list[float]:
+    try:
+        return list(map(float, line))
+    except ValueError:  # True and False, perhaps
+        return list(map(_number, line))
 
 
 def _box(names: list[str], values: Any, angles: tuple[str, ...] = ()) -> Box:

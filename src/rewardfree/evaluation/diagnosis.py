@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import counted
 from rewardfree.data import Experience
 from rewardfree.dynamics import Dynamics, ObservedTermination, reached
 from rewardfree.kernels.fitting import whole_parts
@@ -13,8 +14,8 @@ from rewardfree.worlds.spaces import Box
 
 #: Scores from which data are said to be known partly, and well.
 PARTLY, WELL = 0.3, 0.7
-#: Of fewer transitions nothing can be told.
-FEW = 50
+#: Of fewer transitions nothing can be told, and of fewer than the first nothing is computed.
+LEAST, FEW = 3, 50
 #: Coverage counts cells of a tenth of a range in each variable.
 CELLS = 10
 
@@ -46,7 +47,7 @@ class Diagnosis:
     def verdict(self) -> str:
         """Well, partly, not yet or cannot tell, and why. It says nothing of a reward."""
         if self.transitions < FEW:
-            return f"cannot tell: {self.transitions} transitions are too few; explore at least {FEW}"
+            return too_few(self.transitions)
         word = "well" if self.score >= WELL else "partly" if self.score >= PARTLY else "not yet"
         if self.bounds and word == "well":
             word = "partly"
@@ -62,7 +63,8 @@ class Diagnosis:
         if word == "well":
             return f"{covered}, and {self.names[worst]}, which is known least, {share}"
         if self.bounds:
-            wrong = f"the fitted {' and '.join(self.bounds)} sits on a bound, and {wrong}"
+            sits = "sits" if len(self.bounds) == 1 else "sit"
+            wrong = f"the fitted {' and '.join(self.bounds)} {sits} on a bound, and {wrong}"
         if self.bounds or self._mean_error > 1.0 - self._covered:
             return f"{wrong}; explore more, or its changes are random"
         return f"{covered}; explore more"
@@ -76,13 +78,19 @@ class Diagnosis:
         return float(np.sqrt(self.seen.mean() * self.visited))
 
 
+def too_few(transitions: int) -> str:
+    """The verdict on fewer than `FEW` transitions."""
+    are = "is" if transitions == 1 else "are"
+    return f"cannot tell: {counted(transitions, 'transition')} {are} too few; explore at least {FEW}"
+
+
 def diagnose(data: Experience) -> Diagnosis:
     """What these data say about the dynamics: what they predict where they were left out, and their range."""
     space = data.spaces.state
     if not isinstance(space, Box):
         raise ValueError("labels have no state change to predict: data of real states are wanted")
     rows = np.flatnonzero(data.kept)
-    if len(rows) < 3:
+    if len(rows) < LEAST:
         raise ValueError(f"at least three transitions are needed, got {len(rows)}")
     samples = data.at(rows)
     with one_blas_thread():

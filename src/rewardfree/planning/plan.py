@@ -15,7 +15,7 @@ from rewardfree.planning.counted import CountingPlanner, needs_no_kernel
 from rewardfree.planning.finite import FinitePlan
 from rewardfree.planning.mesh.planner import DynamicsPlanner
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
-from rewardfree.planning.trust import doubt_fallback, doubt_reward
+from rewardfree.planning.trust import doubt_fallback, doubt_rewards
 from rewardfree.progress import progress_line
 from rewardfree.registry import registered
 from rewardfree.rewards import FiniteReward, Termination, WorldReward
@@ -196,8 +196,7 @@ def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> lis
     """What a planner makes of a request; it may tell how far it is."""
     with progress_line(progress) as tell:
         plans = _planned(planner, replace(request, tell=tell))
-    for reward in request.rewards:
-        doubt_reward(request, reward)
+    doubt_rewards(request)
     return plans
 
 

@@ -64,6 +64,7 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
     plans = []
     with one_blas_thread():
         estimate = _estimate(request, horizon)
+        request.tell(0.0)  # a fit is no measure of what is left
         transitions = sum(map(len, estimate.posteriors))
         shares = parts(request.tell, len(request.rewards))
         for reward, tell in zip(request.rewards, shares, strict=True):

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import counted
 from rewardfree.data import Experience
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
 from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
 from rewardfree.kernels import Sum
 from rewardfree.kernels.fitting import evenly
+from rewardfree.model import Model
+from rewardfree.planning.finite import states_that_end
 from rewardfree.planning.planner import PlanRequest
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
 
@@ -27,45 +30,63 @@ BLOCKS, BLOCK = 5, 20
 ROUNDING = 1e-12
 
 
-def doubt_reward(request: PlanRequest, reward: Any) -> None:
-    """Warn of a reward that is the same in all that was seen, where no episode ended either."""
-    if not len(request.data) or _ended(request):
+def named(what: str, number: int, count: int) -> str:
+    """One of so many, as messages call it: "the plan" alone, or "plan 2 of 3"."""
+    return f"the {what}" if count == 1 else f"{what} {number + 1} of {count}"
+
+
+def doubt_rewards(request: PlanRequest) -> None:
+    """Warn of each reward that is the same in all that was seen.
+
+    Where nothing is paid after an end, which is so unless the world is finite, a constant other than 0 tells
+    plans apart once an episode was seen to end.
+    """
+    if not len(request.data):
         return
-    value = None
-    with suppress(ValueError):  # a planner of one's own may take rewards of another kind
-        value = _only_value(request, reward)
-    if value is not None:
+    for i, reward in enumerate(request.rewards):
+        value = None
+        with suppress(ValueError):  # a planner of one's own may take rewards of another kind
+            value = _only_value(request, reward)
+        if value is None:
+            continue
+        ended = _ended(request)
+        if ended and value != 0.0 and isinstance(request.data, Experience):
+            continue
+        seen = f"on all {counted(len(request.data), 'step')} that were seen"
         doubt(
             ConstantReward,
-            f"the reward is {value:.4g} on all {len(request.data)} steps that were seen, and no episode "
-            "ended: where it differs is a guess; explore more, until it does on what was seen",
+            f"{named('reward', i, len(request.rewards))} is {value:.4g} {seen}"
+            f"{'' if ended else ', and no episode ended'}: where it differs is a guess; "
+            "explore more, until it differs on what was seen, or check the reward",
         )
 
 
-def doubt_fit(data: Experience, dynamics: Dynamics, automatic: bool) -> None:
-    """Warn of a kernel that predicts little of what it was not fitted to, once for these data."""
+def doubt_fit(data: Experience, dynamics: Dynamics, model: Model) -> None:
+    """Warn of a kernel that predicts little of what is left out, once for these data and this model."""
     error = left_out_error(dynamics)
     if error <= LARGE:
         return
-    bounds = dynamics.scaled.on_bounds if automatic else ()
+    bounds = dynamics.scaled.on_bounds if model.automatic else ()
     missed = (
         f"parts of the data that are left out have {error:.0%} of a constant change's error: explore more"
     )
     noise = "if changes are random, a plan can only follow their mean"
     if bounds:
-        at = f"the fitted {' and '.join(bounds)} of the kernel sits on a bound"
-        doubt(FitOnBounds, f"{at}, and {missed}; or give a kernel of your own (rf.Model); {noise}", data)
+        sits = "sits" if len(bounds) == 1 else "sit"
+        at = f"the fitted {' and '.join(bounds)} of the kernel {sits} on a bound"
+        text = f"{at}, and {missed}; or give a kernel of your own (rf.Model); {noise}"
+        doubt(FitOnBounds, text, data, repr(model))
     else:
-        doubt(LargeError, f"{missed}; {noise}", data)
+        doubt(LargeError, f"{missed}; {noise}", data, repr(model))
 
 
-def doubt_states(dynamics: Dynamics, met: Any) -> None:
+def doubt_states(dynamics: Dynamics, met: Any, plan: str) -> None:
     """Warn of a plan that goes far from all that was seen, by the states (n,d) that it meets in the model."""
     far = float((lengthscales_away(dynamics, met[evenly(len(met), MOST_MET)]) > 1.0).mean())
     if far > FAR_SHARE:
         doubt(
             UnknownStates,
-            f"{far:.0%} of the states that the plan meets inside its model are more than a lengthscale from "
+            f"{far:.0%} of the states that {plan} meets inside its model are more than a lengthscale from "
             "every state that was seen: what it expects is a guess; explore more, so that these are reached",
         )
 
@@ -109,12 +130,13 @@ def doubt_fallback(data: Experience) -> None:
             f"at most {MOST_VARIABLES}: describe the system with fewer"
         )
     else:
-        why = "the model is not pooled, which DynamicsPlanner() needs (rf.Model has pooled=True)"
+        why = "DynamicsPlanner() needs a pooled model: give one (rf.Model has pooled=True)"
     doubt(
         FallbackPlanner,
         f"values are regressed, which often gains no more than doing nothing: {why}, or name the planner "
         "yourself (rf.Mean is the same)",
         data,
+        why,
     )
 
 
@@ -152,6 +174,10 @@ def _seen_world(data: Experience, reward: Any, horizon: int) -> Iterator[Any]:
 
 
 def _seen_finite(data: Any, reward: Any, horizon: int) -> Iterator[Any]:
-    table = TabledReward(reward, data.grid, horizon)
+    """The same on a finite world, and what is paid where an episode ended, which is known to stay there."""
+    table, ends = TabledReward(reward, data.grid, horizon), np.flatnonzero(states_that_end(data))
     for h in range(table.steps):
-        yield table.at(h)[(data.state, data.action, data.next_state)[: 2 + table.uses_next]]
+        paid = table.at(h)
+        stays = paid[ends, :, ends] if table.uses_next else paid[ends]
+        seen = paid[(data.state, data.action, data.next_state)[: 2 + table.uses_next]]
+        yield np.concatenate([seen, stays.reshape(-1)])

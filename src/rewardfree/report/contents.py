@@ -7,7 +7,7 @@ import numpy as np
 
 from rewardfree.arrays import counted
 from rewardfree.data import Experience, Transitions
-from rewardfree.evaluation.diagnosis import CELLS, Diagnosis
+from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, too_few
 from rewardfree.planning import Plan, WorldPlan
 
 
@@ -24,6 +24,8 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[
     yield f"actions     {data.spaces.action!r}"
     if diagnosis is None:
         yield f"states      {data.spaces.state!r}"
+        if data.is_box:
+            yield f"verdict     {too_few(kept)}"
         return
     d = diagnosis
     yield ""

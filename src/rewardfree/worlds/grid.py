@@ -130,10 +130,12 @@ class Grid:
     def rule(self) -> str:
         """What the variables of a formula are, for messages."""
         text = f"{self.state_variables.rule}, {self.action_variables.rule}"
-        unnamed = "states" if self.state_names is None else "actions" if self.action_names is None else None
-        if unnamed is None:
+        if self.state_names is None:
+            example = f'states={{"level": range({len(self.states)})}}'
+        elif self.action_names is None:
+            example = f'actions={{"order": range({len(self.actions)})}}'
+        else:
             return text
-        example = f'{unnamed}={{"level": range({len(getattr(self, unnamed))})}}'
         return f"{text}: coordinates, unless the world names values, as in FiniteWorld(..., {example})"
 
     def same_as(self, other: Grid) -> bool:
@@ -212,7 +214,11 @@ def _of_coordinates(letter: str, points: Any) -> Variables:
 def _coordinates(values: Array | None, size: int, name: str) -> Any:
     if values is None:
         values = np.linspace(0.0, 1.0, size)
-    values = as_array(values, name)
+    try:
+        values = as_array(values, name)
+    except ValueError as error:
+        example = f'{name}={{"level": range({size})}}, or labels, {name}=rf.Discrete({size}, "s")'
+        raise ValueError(f"{error}: give coordinates, or name values, {example}") from None
     points = to_numpy(as_points(values[:, None] if values.ndim == 1 else values, name)).astype(np.float64)
     if len(points) != size:
         raise ValueError(f"{name} must have one row for each of {size}, got {len(points)}")

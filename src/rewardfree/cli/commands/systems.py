@@ -12,7 +12,7 @@ from rewardfree.arrays import counted
 from rewardfree.cli.console import console
 from rewardfree.cli.session import Quiet, keep
 from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_world
-from rewardfree.evaluation.diagnosis import diagnose
+from rewardfree.evaluation.diagnosis import LEAST, Diagnosis, diagnose, too_few
 from rewardfree.files import check_target, kind_of
 from rewardfree.formulas import FUNCTIONS
 from rewardfree.interruption import terminated_as_interrupted
@@ -107,8 +107,9 @@ def explore(
     if data.stopped_by == "interrupted":
         typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
         raise typer.Exit(130)
-    if data.is_box and data.kept.sum() > 2:
-        typer.echo(diagnose(data).verdict)
+    if data.is_box:
+        diagnosis = _diagnosis(data)
+        typer.echo(too_few(int(data.kept.sum())) if diagnosis is None else diagnosis.verdict)
 
 
 def plan(
@@ -230,7 +231,7 @@ def info(
     figure = None
     if file.suffix == ".csv" or kind_of(file) == "Experience":
         data = _experience(file, action)
-        diagnosis = diagnose(data) if data.is_box else None
+        diagnosis = _diagnosis(data)
         lines = experience_lines(data, diagnosis)
         if out is not None and diagnosis is not None:
             figure = experience_figure(data, diagnosis, f"{file.name}: {diagnosis.verdict.split(':')[0]}")
@@ -243,9 +244,18 @@ def info(
             figure = plan_figure(stored, file.name)
     for line in lines:
         typer.echo(line)
-    if figure is not None and out is not None:
-        save(figure, out)
-        typer.echo(f"picture     {out}")
+    if out is None:
+        return
+    if figure is None:
+        typer.echo("picture     none: three or more steps on real states, and plans on a mesh, can be drawn")
+        return
+    save(figure, out)
+    typer.echo(f"picture     {out}")
+
+
+def _diagnosis(data: rf.Experience) -> Diagnosis | None:
+    """What real states say of themselves; None for labels, or where there are too few."""
+    return diagnose(data) if data.is_box and data.kept.sum() >= LEAST else None
 
 
 def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:

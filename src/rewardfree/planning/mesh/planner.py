@@ -30,7 +30,7 @@ from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
-from rewardfree.planning.trust import doubt_fit, doubt_states
+from rewardfree.planning.trust import doubt_fit, doubt_states, named
 from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction
@@ -86,7 +86,7 @@ class Preparation:
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
         self.noisy = self.noisy and predictor is None
         if predictor is None:
-            doubt_fit(data, self.dynamics, (model or data.model).automatic)
+            doubt_fit(data, self.dynamics, model or data.model)
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
         box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
@@ -333,14 +333,20 @@ def plan_on_mesh(
         raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
     with one_blas_thread():
         preparation = Preparation.of(planner, data, request.model, request.terminated, predictor)
+        request.tell(0.0)  # a fit is no measure of what is left
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = request.counted_discount
         searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
-        shares = zip(searches, parts(request.tell, len(searches)), strict=True)
-        return [_best(planner, search, request.discount, tell) for search, tell in shares]
+        told = zip(searches, parts(request.tell, len(searches)), strict=True)
+        return [
+            _best(planner, search, request.discount, tell, named("plan", i, len(searches)))
+            for i, (search, tell) in enumerate(told)
+        ]
 
 
-def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell: Tell) -> MeshPlan:
+def _best(
+    planner: DynamicsPlanner, search: Search, discount: float | None, tell: Tell, name: str
+) -> MeshPlan:
     """The plan with the best return inside the model, of some discounts, meshes and depths."""
     preparation = search.preparation
     variables = preparation.dynamics.space.size
@@ -360,7 +366,7 @@ def _best(planner: DynamicsPlanner, search: Search, discount: float | None, tell
         (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
         best = better(deeper, best)
     if preparation.predictor is preparation.dynamics:
-        doubt_states(preparation.dynamics, best.met)
+        doubt_states(preparation.dynamics, best.met, name)
     tell(1.0)
     return replace(best.plan, expected=float(best.returns.mean()))
 
