@@ -15,7 +15,7 @@ from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_
 from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.files import check_target, kind_of
 from rewardfree.formulas import FUNCTIONS
-from rewardfree.interruption import terminated_as_interrupted
+from rewardfree.interruption import interrupted_once
 from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
@@ -83,7 +83,7 @@ def explore(
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     started = time.perf_counter()
-    with terminated_as_interrupted():  # also while the data are written
+    with interrupted_once():  # also while the data are written, and until it was said where they are
         try:
             data = rf.explore(
                 world,
@@ -102,11 +102,11 @@ def explore(
             typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
             raise typer.Exit(1) from None
         keep(placed(data, env).save, out)
-    steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
-    typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
-    if data.stopped_by == "interrupted":
-        typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
-        raise typer.Exit(130)
+        steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
+        typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
+        if data.stopped_by == "interrupted":
+            typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
+            raise typer.Exit(130)
     if data.is_box and data.kept.sum() > 2:
         typer.echo(diagnose(data).verdict)
 
