@@ -430,6 +430,16 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 # --- what is read of an archive ---
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_read(tmp_path, make):
+    """A pipe would be waited for, and /dev/zero fill the memory."""
+    make(tmp_path / "x.npz")
+    for attempt in (kind_of, lambda path: read_arrays(path, "Thing", 1)):
+        with pytest.raises(OSError, match=r"x\.npz is no file"):
+            attempt(tmp_path / "x.npz")
+
+
 def repacked(path, **members):
     """Those members in an archive more, or in the place of its own; bytes are taken as they are."""
     with zipfile.ZipFile(path) as archive:
