@@ -202,6 +202,12 @@ def evaluate(
         raise ValueError(f"--gif films an environment of Gymnasium, and {name} is a world of your own")
     discount = played.discount if played.horizon is None else 1.0
     world = typed_world(name, allow_imports, **options)
+    parts, others = ((one.state, one.action) for one in (played.spaces, world.spaces))
+    if [(type(part), part.size) for part in parts] != [(type(part), part.size) for part in others]:
+        raise ValueError(
+            f"{plan} is for {_variables(played.spaces)}, and {name} has {_variables(world.spaces)}: "
+            "give --env what was explored, or leave it out"
+        )
     film = None if gif is None else open_film(name, options)
     score = rf.rollouts(world, played, text, episodes, seed, discount=discount)
     between = ""
@@ -248,6 +254,10 @@ def info(
         typer.echo(f"picture     {out}")
 
 
+def _variables(spaces: Any) -> str:
+    return ", ".join([*spaces.state.names, *spaces.action.names])
+
+
 def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:
     """The data in a file; a CSV file is read with the variables of a world, if one is given."""
     if action is not None and (world is not None or source.suffix != ".csv"):
@@ -271,7 +281,7 @@ def _experience(source: Path, action: str | None = None, world: rf.World | None 
         return data
     if data.spaces != world.spaces:
         raise ValueError(
-            f"{source} speaks of {', '.join(data.spaces.names)}, and the world of "
-            f"{', '.join(world.spaces.names)}, or within other bounds: give the one that was explored"
+            f"{source} speaks of {_variables(data.spaces)}, and the world of {_variables(world.spaces)}, "
+            "or within other bounds: give the one that was explored"
         )
     return replace(data, observation=world.observation, provenance=dict(world.provenance))
