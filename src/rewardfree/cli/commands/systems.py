@@ -145,6 +145,8 @@ def plan(
     check_target(out)
     world = None if env is None else typed_world(env, allow_imports)
     source = _experience(data, action, world)
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} holds the data, which the plan would replace: give --out another name")
     if world is not None and env is not None:
         source = placed(source, env)
         if horizon is None and discount is None:
