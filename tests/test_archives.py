@@ -1,6 +1,7 @@
 """What is read of an archive of arrays."""
 
 import io
+import os
 import zipfile
 
 import numpy as np
@@ -19,6 +20,16 @@ def written(tmp_path):
 
 
 # --- what is read of an archive ---
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_read(tmp_path, make):
+    """A pipe would be waited for, and /dev/zero fill the memory."""
+    make(tmp_path / "x.npz")
+    for attempt in (kind_of, lambda path: read_arrays(path, "Thing", 1)):
+        with pytest.raises(OSError, match=r"x\.npz is no file"):
+            attempt(tmp_path / "x.npz")
 
 
 def repacked(path, **members):

@@ -32,6 +32,7 @@ CHANGES = [
     "DELETE FROM wanted WHERE rowid = 3",
     "UPDATE wanted SET key = key || '0' WHERE rowid = 3",
     "DELETE FROM hashes WHERE rowid = 3",
+    "DELETE FROM hashes WHERE key = 'wanted'",
     "INSERT INTO json_records VALUES ((SELECT key FROM units WHERE rowid = 3), 0, '{}', '{}')",
 ]
 
@@ -52,6 +53,16 @@ def test_results_that_were_changed_are_refused(sweep, tmp_path, change):
             pytest.raises(ValueError, match=r"results\.sqlite is damaged .*not what was written"),
         ):
             list(read(store))
+
+
+def test_a_store_that_lost_its_hashes_is_refused(sweep, tmp_path):
+    path = tmp_path / "results.sqlite"
+    stored(sweep, path)
+    with sqlite3.connect(path) as base:
+        base.execute("DROP TABLE hashes")
+    base.close()
+    with pytest.raises(ValueError, match=r"results\.sqlite is damaged \(it has no hashes\)"):
+        Store(path, create=False)
 
 
 def test_a_changed_byte_of_a_store_is_refused_or_harmless(sweep, tmp_path):

@@ -70,6 +70,7 @@ def test_every_command_shows_an_example():
         ("report", "beyond, control, doubling and verdicts have no page: use figures."),
         ("reproduce", "for beyond, baselines, control, doubling and verdicts it is added to the run seeds."),
         ("plan", "Steps of an episode, by default the world's; inf: no end."),
+        ("explore", "Stop after that time; a step that blocks is waited for."),
     ],
 )
 def test_help_says_what_is_meant(command, words):

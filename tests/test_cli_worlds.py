@@ -256,6 +256,9 @@ def test_a_film_that_cannot_be_made_is_refused_before_anything_is_played(cli, mo
         (("explore", newest("CliffWalking")), "give --horizon, the steps of an episode"),
         (("plan", "data.npz", "--reward", "theta^2"), "a power is written x**2"),
         (("plan", "plan.npz", "--reward", "1"), "holds a plan: play it with `rewardfree evaluate`"),
+        (("plan", "data.npz", "--reward", "1", "--out", "./data.npz"), "give --out another name"),
+        (("plan", "data.npz", "--reward", "1", "--horizon", "inf"), ": --horizon inf, no end, needs"),
+        (("evaluate", "plan.npz", "--env", "CartPole-v1"), "theta, omega, torque, and CartPole-v1 has x, v,"),
         (("evaluate", "data.npz"), "holds data: make a plan of them with `rewardfree plan`"),
     ],
 )

@@ -199,7 +199,8 @@ def test_a_users_own_table_is_saved_and_planned_from(tmp_path):
         ("x,u,next_x\n0,1,2,3\n", r"own\.csv, line 2: 3 finite numbers"),
         ("x,u,next_x\n0,,2\n", r"own\.csv, line 2: could not convert string to float: ''"),
         ("x,u,y\n0,1,2\n", "has no state: there must be columns such as x and next_x, got x, u, y"),
-        ("x;u;next_x\n0;1;2\n", "has no state|could not convert"),
+        ("x;u;next_x\n0,5;1;2\n", r"own\.csv: columns are separated by commas, .* got ';'"),
+        ("x\tu\tnext_x\n0\t1\t2\n", "columns are separated by commas"),
         ("x,next_x\n0,1\n1,2\n", "has no action: every column but x must be one"),
         ("x,next_x,h,episode\n0,1,0,0\n", "has no action"),
         ("x,y,u,next_x,next_y\n0,7,1,2,7\n2,7,0.5,3,7\n", r"y is constant \(7\.0\) in these data: leave"),
@@ -216,6 +217,14 @@ def test_a_users_own_table_is_saved_and_planned_from(tmp_path):
 def test_a_table_that_cannot_be_read_is_refused(tmp_path, text, said):
     with pytest.raises(ValueError, match=said):
         own(tmp_path, text)
+
+
+def test_a_table_of_many_columns_is_refused_in_a_short_line(tmp_path):
+    names = ",".join(f"x{i}" for i in range(5000))
+    for action in (None, ["u"]):
+        with pytest.raises(ValueError) as refused:
+            own(tmp_path, f"{names}\n{','.join(5000 * ['1'])}\n", action=action)
+        assert len(str(refused.value)) < 500 + len(str(tmp_path))
 
 
 @pytest.mark.parametrize(

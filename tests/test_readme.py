@@ -187,3 +187,10 @@ def test_left_out(command):
 @pytest.mark.parametrize("command", ["make test-gpu", "make demo", "make lint", "rewardfree demo"])
 def test_not_left_out(command):
     assert not LEFT_OUT.match(command) and not ELSEWHERE.match(command)
+
+
+def test_a_snippet_that_needs_another_package_says_what_to_install():
+    """rewardfree does without scikit-learn; whoever pastes such a block may not have it."""
+    pages = [README, *sorted((ROOT / "docs").glob("*.md"))]
+    needing = [body for page in pages for _, body in blocks(page.read_text(), "python") if "sklearn" in body]
+    assert needing and all("# pip install scikit-learn" in body for body in needing)

@@ -250,20 +250,38 @@ def test_twenty_kills_change_nothing(sweep, tmp_path):
         folder += 1
 
 
+def children_of(process, number):
+    """So many of them, as soon as they are there."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 30
+    while len(children.read_text().split()) < number and time.monotonic() < deadline:
+        time.sleep(0.05)
+    found = children.read_text().split()
+    assert len(found) >= number
+    return found
+
+
 def test_workers_end_with_their_parent(tmp_path):
     (tmp_path / "long.toml").write_text(TOML.replace("runs = 5", "runs = 4000"))
     process = command("sweep", tmp_path / "long.toml", "--out", tmp_path, "--jobs", 2)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    deadline = time.monotonic() + 30
-    while len(children.read_text().split()) < 3 and time.monotonic() < deadline:  # two, and a tracker
-        time.sleep(0.05)
-    workers = children.read_text().split()
-    assert len(workers) >= 3
+    workers = children_of(process, 3)  # two, and a tracker
     process.kill()
     process.communicate()
+    deadline = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_closed_terminal_is_one_line(tmp_path):
+    """It tells every process of its own, among them one of Python's, which would end in tracebacks."""
+    (tmp_path / "long.toml").write_text(TOML.replace("runs = 5", "runs = 4000"))
+    process = command("sweep", tmp_path / "long.toml", "--out", tmp_path, "--jobs", 1)
+    children_of(process, 2)
+    os.killpg(process.pid, signal.SIGHUP)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGHUP
+    assert errors.count("\n") == 1 and "; to go on: rewardfree sweep" in errors
 
 
 def test_an_error_in_a_worker_names_its_unit(tmp_path):

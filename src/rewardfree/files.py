@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -161,9 +161,18 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
                 np.savez(file, **labelled)
 
 
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to read; of a device or a pipe there may be no end."""
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise OSError(f"{path} is no file: name one that was saved")
+    with Path(path).open("rb") as file:
+        yield file
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """The kind that a file was written under; "foreign" if rewardfree did not write it."""
-    with Path(path).open("rb") as file:
+    with _opened(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 return _label(archive, "kind", "foreign")
@@ -176,7 +185,7 @@ def read_arrays(path: str | os.PathLike[str], kind: str, version: int, names: st
 
     Nothing in the file is executed, and nothing is read before its size is known.
     """
-    with Path(path).open("rb") as file:
+    with _opened(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 stored_kind = _label(archive, "kind", "foreign")

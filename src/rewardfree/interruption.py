@@ -1,4 +1,4 @@
-"""Turn SIGTERM and SIGHUP into KeyboardInterrupt, and defer them and Ctrl-C inside critical sections."""
+"""Turn SIGTERM and SIGHUP into KeyboardInterrupt, and defer or pass over signals where they would do harm."""
 
 import signal
 import threading
@@ -32,6 +32,46 @@ def terminated_as_interrupted() -> Iterator[None]:
     finally:
         for number in handled:
             signal.signal(number, earlier[number] or signal.SIG_DFL)  # None: it was not set by Python
+
+
+class Interruption:
+    """A handler that raises KeyboardInterrupt at the first signal, and passes over those that follow."""
+
+    received = False
+
+    def __call__(self, number: int, _: Any) -> None:
+        if not self.received:
+            self.received = True
+            raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+@contextmanager
+def interrupted_once() -> Iterator[Interruption]:
+    """Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt inside the block once, so that it can end in peace.
+
+    Those that follow ask for the same: a closed terminal sends SIGHUP twice, and people press Ctrl-C until
+    something happens. A block inside another one is a part of it. A signal that is ignored stays so, and
+    Ctrl-C with a handler of a user's own too. For the main thread only.
+    """
+    once = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield once
+        return
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    outer = [handler for handler in earlier.values() if isinstance(handler, Interruption)]
+    if outer:
+        yield outer[0]
+        return
+    with terminated_as_interrupted():  # which puts the handlers of ENDING back
+        if earlier[signal.SIGINT] is signal.default_int_handler:
+            signal.signal(signal.SIGINT, once)
+        for number in ENDING:
+            if earlier[number] is not signal.SIG_IGN:
+                signal.signal(number, once)
+        try:
+            yield once
+        finally:
+            signal.signal(signal.SIGINT, earlier[signal.SIGINT] or signal.SIG_DFL)
 
 
 def signal_of(reason: KeyboardInterrupt) -> signal.Signals:

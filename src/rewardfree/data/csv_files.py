@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ def read_columns(
         names = list(state.names)
     if not names:
         raise ValueError(
-            f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table)}; "
+            f"{path} has no state: there must be columns such as x and next_x, got {', '.join(table):.200}; "
             "if its lines follow each other, give action=, the names of the actions among them"
         )
     others = [name for name in table if name not in {*PLACES, *names, *(NEXT + name for name in names)}]
@@ -127,7 +128,7 @@ def _followed(
     names = state.names if state is not None else [name for name in table if name not in {*PLACES, *done_by}]
     missing = sorted(set(names) - set(table))
     if missing or not names:
-        raise ValueError(f"{path} lacks {', '.join(missing) or 'a state'}, got {', '.join(table)}")
+        raise ValueError(f"{path} lacks {', '.join(missing) or 'a state'}, got {', '.join(table):.200}")
     lines = len(table[names[0]])
     ended = table.get("terminated", np.zeros(lines)) != 0.0
     goes_on = ~ended[:-1]
@@ -152,7 +153,11 @@ def _numbers(path: Path) -> dict[str, Any]:
         header = [name.strip() for name in next(lines, [])]
         if not header:
             raise ValueError(f"{path} is empty: a line of names and lines of numbers were wanted")
-        rows = [block for block in _blocks(lines, len(header), path) if len(block)]
+        if len(header) == 1 and (other := re.search(r"[;\t|]", header[0])):
+            raise ValueError(
+                f"{path}: columns are separated by commas, decimals have a point, got {other[0]!r}"
+            )
+        rows = list(_blocks(lines, len(header), path))
     if not rows or len(set(header)) != len(header):
         raise ValueError(
             f"{path} must have names that differ and at least one line of numbers, got {header!r:.200}"

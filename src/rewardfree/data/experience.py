@@ -44,6 +44,11 @@ class Experience(RunData):
     stopped_by: str = "budget"  # a unit of `explore`, "seconds", "max_sigma" or "interrupted"
     fitted: ScaledModel | None = None  # to all kept steps
 
+    def __repr__(self) -> str:
+        inducing = self.model.for_points(int(self.kept.sum())).inducing
+        through = f", through {inducing:,} inducing points" if isinstance(inducing, int) else ""
+        return f"{super().__repr__()[:-1]}{through})"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads them."""
         arrays = {"starts": self.starts}

@@ -64,7 +64,7 @@ def _run_alone(unit: Unit, allow_imports: bool) -> list[Any] | None:
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the block, at once if it fails: what they were doing is done again."""
     before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), begin_worker) as pool:
+    with worker_pool(jobs) as pool:
         try:
             yield pool
         except BrokenProcessPool:
@@ -73,6 +73,12 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
             for worker in set(multiprocessing.active_children()) - before:
                 worker.kill()
             raise
+
+
+def worker_pool(workers: int) -> ProcessPoolExecutor:
+    """Fresh processes that end with this one. Submit to it within `without_interrupts`."""
+    with without_interrupts():  # Python starts a process of its own here, which clears up after the others
+        return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), begin_worker)
 
 
 def _submitted(pool: ProcessPoolExecutor, unit: Unit, allow_imports: bool) -> Future[list[Any]]:
@@ -126,11 +132,11 @@ def _end_with_the_parent() -> None:
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, and processes started in it never hear it.
+    """Ctrl-C and the end of a terminal wait for the end of the block; processes from it never hear them.
 
-    It goes to all of a terminal's processes; workers are ended by their parent, which hears it as well.
+    They go to all of a terminal's processes; workers are ended by their parent, which hears them as well.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

@@ -170,7 +170,7 @@ class Store:
             wanted = self._hash_of_wanted()
         if state != "ok":
             raise self._damaged(state)
-        if stored.pop(WANTED, wanted) != wanted:
+        if stored.pop(WANTED, _hash_of([])) != wanted:
             raise self._damaged("the list of its units is not what was written")
         if stored != content:
             changed = sum(stored.get(key) != hashed for key, hashed in content.items())
@@ -186,8 +186,7 @@ class Store:
         return {key: digest.hexdigest() for key, digest in digests.items()}
 
     def _hash_of_wanted(self) -> str:
-        keys = self._base.execute("SELECT key FROM wanted ORDER BY rowid").fetchall()
-        return hashlib.sha256(repr(keys).encode()).hexdigest()
+        return _hash_of(self._base.execute("SELECT key FROM wanted ORDER BY rowid").fetchall())
 
     def _note(self, key: str, hashed: str) -> None:
         if self._hashed:
@@ -245,6 +244,8 @@ class Store:
             raise self._damaged(state)
         query = "SELECT count(*) FROM sqlite_master WHERE name = 'hashes'"
         self._hashed = self._base.execute(query).fetchone() == (1,)
+        if version > OLDEST and not self._hashed:
+            raise self._damaged("it has no hashes")
 
     def _damaged(self, why: object) -> ValueError:
         return ValueError(f"{self.path} is damaged ({why}): move it away and run the sweep again")
@@ -262,6 +263,10 @@ class Store:
             if isinstance(error, sqlite3.OperationalError):
                 raise OSError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error
+
+
+def _hash_of(keys: Sequence[tuple[str]]) -> str:
+    return hashlib.sha256(repr(keys).encode()).hexdigest()
 
 
 def _copy_in_memory(path: Path) -> sqlite3.Connection:

@@ -1,6 +1,5 @@
 """Figures that are still to be drawn: each takes most of a second, so processes share many of them."""
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardfree.experiments.local import begin_worker, without_interrupts
+from rewardfree.experiments.local import without_interrupts, worker_pool
 from rewardfree.report.style import save
 
 FORMS = ("png", "pdf", "svg")
@@ -71,8 +70,7 @@ class DrawingPool:
 
     def _processes(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, spawn, begin_worker)
+            self._pool = worker_pool(self._workers)
         return self._pool
 
 

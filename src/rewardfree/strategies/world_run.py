@@ -13,7 +13,7 @@ import numpy as np
 from rewardfree.arrays import counted
 from rewardfree.budget import Clock, Limits
 from rewardfree.data import COLUMNS, Experience, Row, Samples
-from rewardfree.interruption import terminated_as_interrupted
+from rewardfree.interruption import Interruption, interrupted_once
 from rewardfree.model import Model
 from rewardfree.progress import progress_line
 from rewardfree.strategies.strategy import Strategy
@@ -108,6 +108,7 @@ class WorldRun:
         self.stopped_by = "interrupted"
         self._kept: list[Row] = []
         self._clock = Clock()
+        self._interruption = Interruption()
         self._show_progress: Callable[[], None] = lambda: None
         self._position: tuple[int, int] | None = None  # the episode and step in which the world stands
         if not model.automatic:  # a fixed kernel needs bounds: say so before the first step
@@ -233,7 +234,7 @@ class WorldRun:
     def run(self, show: bool | None) -> Experience:
         """Let the strategy play until a limit is reached, or somebody interrupts it."""
         fitted = None
-        with terminated_as_interrupted(), self._shown(show):
+        with interrupted_once() as self._interruption, self._shown(show):
             try:
                 self._play()
                 fitted = self._fitted()
@@ -241,7 +242,7 @@ class WorldRun:
                 if not self.log.rows and not self._resumed.rows:
                     raise
                 self.stopped_by = "interrupted"
-        return self._collected(fitted)
+            return self._collected(fitted)
 
     def _play(self) -> None:
         try:
@@ -298,6 +299,8 @@ class WorldRun:
         }[unit]
 
     def _check(self) -> None:
+        if self._interruption.received:  # and the world, or something in it, did not let it pass
+            raise KeyboardInterrupt
         budget = self.limits.budget
         if budget is not None and self._used(budget.unit) >= budget.size:
             self._end(budget.unit)

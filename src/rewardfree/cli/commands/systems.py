@@ -15,7 +15,7 @@ from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_
 from rewardfree.evaluation.diagnosis import LEAST, Diagnosis, diagnose, too_few
 from rewardfree.files import check_target, kind_of
 from rewardfree.formulas import FUNCTIONS
-from rewardfree.interruption import terminated_as_interrupted
+from rewardfree.interruption import interrupted_once
 from rewardfree.planning import MeshPlan, WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
@@ -83,7 +83,7 @@ def explore(
     if transitions is None and steps is None and episodes is None and seconds is None:
         transitions = 1000
     started = time.perf_counter()
-    with terminated_as_interrupted():  # also while the data are written
+    with interrupted_once():  # also while the data are written, and until it was said where they are
         try:
             data = rf.explore(
                 world,
@@ -102,11 +102,11 @@ def explore(
             typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
             raise typer.Exit(1) from None
         keep(placed(data, env).save, out)
-    steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
-    typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
-    if data.stopped_by == "interrupted":
-        typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
-        raise typer.Exit(130)
+        steps_made = f"{counted(len(data), 'step')} in {time.perf_counter() - started:.1f} s"
+        typer.echo(f"{steps_made} by {data.strategy!r}, stopped by {data.stopped_by}: {out}")
+        if data.stopped_by == "interrupted":
+            typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
+            raise typer.Exit(130)
     if data.is_box:
         diagnosis = _diagnosis(data)
         typer.echo(too_few(int(data.kept.sum())) if diagnosis is None else diagnosis.verdict)
@@ -146,6 +146,8 @@ def plan(
     check_target(out)
     world = None if env is None else typed_world(env, allow_imports)
     source = _experience(data, action, world)
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} holds the data, which the plan would replace: give --out another name")
     if world is not None and env is not None:
         source = placed(source, env)
         if horizon is None and discount is None:
@@ -203,6 +205,12 @@ def evaluate(
         raise ValueError(f"--gif films an environment of Gymnasium, and {name} is a world of your own")
     discount = played.discount if played.horizon is None else 1.0
     world = typed_world(name, allow_imports, **options)
+    parts, others = ((one.state, one.action) for one in (played.spaces, world.spaces))
+    if [(type(part), part.size) for part in parts] != [(type(part), part.size) for part in others]:
+        raise ValueError(
+            f"{plan} is for {_variables(played.spaces)}, and {name} has {_variables(world.spaces)}: "
+            "give --env what was explored, or leave it out"
+        )
     film = None if gif is None else open_film(name, options)
     score = rf.rollouts(world, played, text, episodes, seed, discount=discount)
     between = ""
@@ -258,6 +266,10 @@ def _diagnosis(data: rf.Experience) -> Diagnosis | None:
     return diagnose(data) if data.is_box and data.kept.sum() >= LEAST else None
 
 
+def _variables(spaces: Any) -> str:
+    return ", ".join([*spaces.state.names, *spaces.action.names])
+
+
 def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:
     """The data in a file; a CSV file is read with the variables of a world, if one is given."""
     if action is not None and (world is not None or source.suffix != ".csv"):
@@ -281,7 +293,7 @@ def _experience(source: Path, action: str | None = None, world: rf.World | None 
         return data
     if data.spaces != world.spaces:
         raise ValueError(
-            f"{source} speaks of {', '.join(data.spaces.names)}, and the world of "
-            f"{', '.join(world.spaces.names)}, or within other bounds: give the one that was explored"
+            f"{source} speaks of {_variables(data.spaces)}, and the world of {_variables(world.spaces)}, "
+            "or within other bounds: give the one that was explored"
         )
     return replace(data, observation=world.observation, provenance=dict(world.provenance))
