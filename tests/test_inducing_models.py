@@ -122,10 +122,9 @@ def test_fewer_inducing_points_predict_less_well_and_say_so(data):
     ids=repr,
 )
 def test_a_run_that_is_resumed_is_the_run_of_one_piece(soon, model, strategy):
-    limit = {"transitions": 170} if strategy.generative or strategy != rf.Online(0.1) else {"episodes": 170}
-    whole = rf.explore(Puck(), model, strategy, seed=1, **limit)
-    first = rf.explore(Puck(), model, strategy, seed=1, **{name: 135 for name in limit})
-    resumed = rf.explore(Puck(), model, strategy, seed=1, resume=first, **limit)
+    whole = rf.explore(Puck(), model, strategy, seed=1, transitions=170)
+    first = rf.explore(Puck(), model, strategy, seed=1, transitions=135)
+    resumed = rf.explore(Puck(), model, strategy, seed=1, transitions=170, resume=first)
     for name in ("state", "action", "next_state", "episode"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
 
