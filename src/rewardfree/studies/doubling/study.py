@@ -132,13 +132,13 @@ def _seconds(records: list[dict[str, Any]], worlds: Sequence[str]) -> list[str]:
     most = max(record["transitions"] for record in records)
     lines = [f"{'CPU seconds':<12}{'explore':>9}{'plan':>8}"]
     for world in worlds:
-        own = [
+        measured = [
             record["seconds"]
             for record in records
             if record["world"] == world and record["transitions"] == most
         ]
-        if own:
-            explored, planned = (max(seconds[key] for seconds in own) for key in ("explore", "plan"))
+        if measured:
+            explored, planned = (max(seconds[key] for seconds in measured) for key in ("explore", "plan"))
             lines.append(f"{world:<12}{explored:>9.1f}{planned:>8.1f}")
     return lines
 
