@@ -11,7 +11,7 @@ from scipy.linalg.blas import dsyrk, dtrsm
 
 from rewardfree.arrays import Floats
 
-#: So many rows wait beside the factor of B before it is computed again: O(m^2) a row instead of O(m^3).
+#: The most rows that wait beside the factor of B before it is computed again: O(m^2) a row, not O(m^3).
 MOST_WAITING = 64
 
 
