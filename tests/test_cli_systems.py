@@ -208,12 +208,12 @@ def test_a_world_that_breaks_down_leaves_what_was_seen(cli, monkeypatch, tmp_pat
     [
         (("Nowhere-v1",), "there is no environment 'Nowhere-v1'"),
         (("FrozenLake-v1",), "finitely many states"),
-        (("Pendulum-v1", "--strategy", "magic"), "strategy must be one of generative, greedy, online"),
-        (("Pendulum-v1", "--transitions", 0), "transitions must be"),
+        (("Pendulum-v1", "--strategy", "magic"), "--strategy must be one of generative, greedy, online"),
+        (("Pendulum-v1", "--transitions", 0), "--transitions must be"),
         (("Pendulum-v1", "--transitions", 10, "--steps", 10), ""),
-        (("Pendulum-v1", "--seed", -1), "seed must be"),
+        (("Pendulum-v1", "--seed", -1), "--seed must be"),
         (("Pendulum-v1", "--resume", "none.npz"), "none.npz"),
-        (("Pendulum-v1", "--strategy", "online", "--beta", -1), "beta must be"),
+        (("Pendulum-v1", "--strategy", "online", "--beta", -1), "--beta must be"),
     ],
 )
 def test_explore_refuses_in_one_line(cli, tmp_path, options, message):

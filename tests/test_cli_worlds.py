@@ -38,6 +38,11 @@ class Cart(rf.World):
         return np.stack([x, v], axis=1), np.zeros(len(state), bool)
 
 
+class Flat(Cart):
+    def sample(self, state, action, h, rng):
+        return state
+
+
 class Sized(Cart):
     def __init__(self, size):
         self.size = size
@@ -105,6 +110,17 @@ def test_a_world_of_ones_own_is_explored_planned_for_and_played(cli):
     assert code == 0 and f"mean return {score.mean:.4g} over 2 episodes" in said[0]
     code, said, _ = cli("evaluate", "plan.npz", "--episodes", 2, "--env", "my_world:cart", IMPORTS)
     assert code == 0 and f"mean return {score.mean:.4g} over 2 episodes" in said[0]
+
+
+def test_a_world_that_fails_at_once_leaves_earlier_data_alone(cli):
+    assert cli("explore", "my_world:Cart", "--transitions", 60, IMPORTS)[0] == 0
+    before = Path("data.npz").read_bytes()
+    code, said, complaints = cli("explore", "my_world:Flat", "--transitions", 60, IMPORTS)
+    assert (code, said, len(complaints)) == (1, [], 1)
+    assert "sample must return next states" in complaints[0] and complaints[0].endswith(
+        " before the first step"
+    )
+    assert Path("data.npz").read_bytes() == before
 
 
 def test_an_environment_of_ones_own_keeps_what_was_said_of_it(cli):
@@ -280,6 +296,8 @@ def test_python_becomes_what_is_typed():
         ('use rf.Generative(candidates="sobol")', 'use rf.Generative(candidates="sobol")'),
         ("give a limit (rf.explore takes it)", "give a limit"),
         ("x == 3 and steps == 2", "x == 3 and steps == 2"),
+        ("max_sigma must be positive, got -1.0", "--max-sigma must be positive, got -1.0"),
+        ("theta must be one of steps", "theta must be one of steps"),
         ('use strategy="scout", with device="cpu"', 'use --strategy scout, with device="cpu"'),
     ]:
         assert as_typed(python, options) == typed

@@ -258,6 +258,26 @@ def test_a_world_that_fails_leaves_all_earlier_steps(whole, how, said):
     assert failed.value.__cause__ is not None
 
 
+@pytest.mark.parametrize(
+    ("method", "changed", "said"),
+    [
+        (
+            "step",
+            lambda outcome: (*outcome[:3], {}),
+            "step must return .observation, reward, .*, got 4 values",
+        ),
+        ("step", lambda outcome: None, "step must return .observation, reward, .*, got NoneType"),
+        ("reset", lambda outcome: outcome[0], "reset must return .observation, info., .*, got ndarray"),
+    ],
+    ids=["the old step", "no step", "the old reset"],
+)
+def test_an_environment_that_returns_something_else_hears_what_is_wanted(monkeypatch, method, changed, said):
+    real = getattr(Mined, method)
+    monkeypatch.setattr(Mined, method, lambda *given, **options: changed(real(*given, **options)))
+    with pytest.raises(rf.WorldFailed, match=said):
+        uniform(rf.from_gymnasium(Mined(), horizon=10))
+
+
 def test_a_generative_world_that_fails_leaves_all_earlier_queries():
     class Failing(rf.World):
         state, action, horizon, left = rf.Box.of(x=(-1, 1)), rf.Discrete(3), 10, 65

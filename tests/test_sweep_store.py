@@ -118,15 +118,26 @@ def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def misnamed(path):
+    """A byte of a table's name that is no text: what SQLite says of it cannot be read either."""
+    Store(path).close()
+    content = path.read_bytes()
+    assert b"(key, place))" in content
+    path.write_bytes(
+        content.replace(b"indexsqlite_autoindex_json_records_1", b"indexs\xddlite_autoindex_json_records_1")
+    )
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
+        (misnamed, "results.sqlite is not a store of results, or is damaged"),
         (foreign, "is not a store of results"),
         (newer, "newer rewardfree"),
         (cut, "damaged|malformed"),
         (lambda path: path.write_text("gaps,1,2\n" * 200), "not a store of results"),
     ],
-    ids=["foreign", "newer", "cut", "text"],
+    ids=["misnamed", "foreign", "newer", "cut", "text"],
 )
 def test_other_files_are_refused_and_left_alone(tmp_path, spoil, said):
     path = tmp_path / "results.sqlite"

@@ -231,7 +231,11 @@ SAMPLE, STEP = (
         (Misread(stepped=lambda state, ended, cut: (state, ended)), STEP),
         (Misread(stepped=lambda state, ended, cut: (state, -1.3, ended)), STEP),  # a reward in the middle
         (Misread(stepped=lambda state, ended, cut: (state, 0.0, ended, cut, {})), STEP),
-        (Misread(first=lambda state: (state, {})), "a state must be 2 finite numbers"),
+        (Misread(sampled=lambda state, ended: (state, ended + 0.5)), f"{SAMPLE}.*, True or False"),
+        (
+            Misread(first=lambda state: (state, {})),
+            "reset returned no state: a state must be 2 finite numbers",
+        ),
     ],
 )
 def test_a_world_that_returns_something_else_hears_what_is_wanted(world, said):
@@ -250,6 +254,52 @@ class Always:
 def test_queries_hear_what_sample_must_return():
     with pytest.raises(rf.WorldFailed, match=SAMPLE):
         rf.explore(Misread(sampled=lambda state, ended: (state, False)), FIXED, BOX, steps=5)
+
+
+def test_it_is_told_which_method_returned_no_state():
+    class Chain(rf.World):
+        state, action, horizon = rf.Discrete(3, "place"), rf.Discrete(2, "go"), 4
+
+        def start(self, rng):
+            return self.first
+
+        def sample(self, state, action, h, rng):
+            return state + 5, np.zeros(len(state), bool)
+
+    chain = Chain()
+    for first, said in (
+        (7, "start returned no state: state must lie in 0..2"),
+        (0, "sample returned no state"),
+    ):
+        chain.first = first
+        with pytest.raises(rf.WorldFailed, match=said):
+            rf.explore(chain, rf.Model(rf.kernels.Delta(), 0.1, pooled=True), rf.Uniform(), steps=5)
+
+    class Wide(Slide):
+        def sample(self, state, action, h, rng):
+            return np.hstack([state, state]), np.zeros(len(state), bool)
+
+    for strategy in (rf.Uniform(), BOX):
+        with pytest.raises(rf.WorldFailed, match=r"sample returned no state: .* 2 finite numbers \(x, v\)"):
+            rf.explore(Wide(), FIXED, strategy, steps=5)
+    stepped = Misread(stepped=lambda state, ended, cut: (np.hstack([state, state]), ended, cut))
+    with pytest.raises(rf.WorldFailed, match="step returned no state: a state must be"):
+        rf.explore(stepped, FIXED, rf.Uniform(), steps=5)
+
+
+@pytest.mark.parametrize("strategy", [None, rf.Uniform()], ids=repr)
+def test_a_world_that_declares_nothing_hears_what_is_missing(strategy):
+    class Misspelled(Slide):
+        states, state = Slide.state, None
+
+    for ask in (
+        lambda: rf.explore(Misspelled(), strategy=strategy, steps=5),
+        lambda: rf.default_model(Misspelled()),
+    ):
+        with pytest.raises(
+            ValueError, match="a world must declare state as a Box or Discrete, such as state = "
+        ):
+            ask()
 
 
 def test_one_step_is_one_step():

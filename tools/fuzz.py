@@ -99,7 +99,7 @@ def originals(folder):
         "table plan": (data, lambda state, action: -(state[:, 0] ** 2), small),
         "values plan": (data, "-theta**2", rf.Mean(clip="range")),
         "finite plan": (finite, "0.5*s", rf.Optimistic(0.3)),
-        "label plan": (labels, "s == 3", rf.CountingPlanner()),
+        "label plan": (labels, "0.2*s", rf.CountingPlanner()),
     }
     readers = {"finite plan": _finite_plan, "label plan": _label_plan}
     files = {}

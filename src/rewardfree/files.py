@@ -1,5 +1,6 @@
 """Files that are replaced in one step or not at all, and named arrays in them: npz without pickle."""
 
+import io
 import math
 import os
 import re
@@ -10,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ if sys.platform != "win32":
 ROOM, TIMES = 64 * 2**20, 20
 #: Methods that need no memory of their own; others of the zip format may ask for gigabytes.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+#: The bytes of a zip's list of its members. It is read whole, takes many times as much memory, and a while.
+_DIRECTORY = 2**20
 #: The bytes of a name, a kind or a version that are read.
 _SHORT = 1000
 #: Bytes that a file system takes for a name, and those that tempfile adds to a prefix, with our ending.
@@ -161,20 +164,39 @@ def write_arrays(path: str | os.PathLike[str], kind: str, version: int, arrays: 
                 np.savez(file, **labelled)
 
 
+class _Opened(io.BufferedReader):
+    """A file to read, at first no more than `_DIRECTORY` bytes at once."""
+
+    whole = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if not self.whole and size is not None and size > _DIRECTORY:
+            raise ValueError(f"its list of members has {size:,} bytes, and may have {_DIRECTORY:,}")
+        return super().read(size)
+
+
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def _opened(path: str | os.PathLike[str]) -> Iterator[_Opened]:
     """A file to read; of a device or a pipe there may be no end."""
     if not stat.S_ISREG(Path(path).stat().st_mode):
         raise OSError(f"{path} is no file: name one that was saved")
-    with Path(path).open("rb") as file:
+    with _Opened(io.FileIO(path)) as file:
         yield file
+
+
+@contextmanager
+def _archive(file: _Opened) -> Iterator[zipfile.ZipFile]:
+    """Its members, of which so far only the list was read."""
+    with zipfile.ZipFile(file) as archive:
+        file.whole = True
+        yield archive
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """The kind that a file was written under; "foreign" if rewardfree did not write it."""
     with _opened(path) as file:
         try:
-            with zipfile.ZipFile(file) as archive:
+            with _archive(file) as archive:
                 return _label(archive, "kind", "foreign")
         except Exception:  # see read_arrays
             return "foreign"
@@ -187,7 +209,7 @@ def read_arrays(path: str | os.PathLike[str], kind: str, version: int, names: st
     """
     with _opened(path) as file:
         try:
-            with zipfile.ZipFile(file) as archive:
+            with _archive(file) as archive:
                 stored_kind = _label(archive, "kind", "foreign")
                 stored_version = int(_label(archive, "version", "0"))
                 arrays = {} if stored_kind != kind or stored_version > version else _read(archive, names)

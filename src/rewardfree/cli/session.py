@@ -77,8 +77,8 @@ def _with_plain_flags(parameters: Iterable[Any]) -> list[Any]:
 def as_typed(message: str, options: Mapping[str, str]) -> str:
     """A message of the library in words of a command that has these options, by their names in Python.
 
-    `steps=` becomes --steps, `rf.Scout()` --strategy scout, `math.inf` inf; what is in brackets and speaks of
-    Python goes.
+    `steps=` becomes --steps, as does `steps` where the message begins with what it must be, `rf.Scout()`
+    --strategy scout, `math.inf` inf; what is in brackets and speaks of Python goes.
     """
 
     def option(match: re.Match[str]) -> str:
@@ -95,6 +95,7 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
         return match[0]
 
     message = message.replace("math.inf", "inf")
+    message = re.sub(r"^(\w+)(?= must )", lambda match: options.get(match[1], match[1]), message)
     message = re.sub(r'\b(\w+)=(?!=)(?:"(\w+)"|(\w+))?', option, message)
     message = re.sub(r"\b(?:rf\.)?([A-Z]\w+)\(\)", part, message)
     return re.sub(r" \([^()]*\brf\.[^()]*\)", "", message)

@@ -263,6 +263,8 @@ class Store:
             if isinstance(error, sqlite3.OperationalError):
                 raise OSError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error
+        except UnicodeDecodeError as error:  # what SQLite says of damage may name what is damaged
+            raise ValueError(f"{self.path} is not a store of results, or is damaged: {error}") from error
 
 
 def _hash_of(keys: Sequence[tuple[str]]) -> str:

@@ -24,6 +24,7 @@ from rewardfree.worlds import (
     LabelledWorld,
     World,
     as_world,
+    check_declared,
     check_world,
     feature_bounds,
 )
@@ -216,6 +217,8 @@ def _filled_in(
     world: FiniteWorld | World, model: Model | None, strategy: Strategy | None
 ) -> tuple[Strategy, Model]:
     """A strategy and a model, by default what is used where a user names none."""
+    if isinstance(world, World):
+        check_declared(world)  # which the defaults look at
     strategy = _default_strategy(world) if strategy is None else strategy
     check_kind(strategy, Strategy, "strategy", "a strategy such as Scout()")
     model = strategy.default_model(world) if model is None else model

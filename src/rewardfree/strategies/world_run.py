@@ -183,7 +183,7 @@ class WorldRun:
             # Copies: a simulator may work in place.
             there, tried = np.array(state)[None], np.array(action)[None]
             outcome, ended = sampled(self.world, there, tried, h, stream(self.seed, "query", t))
-            next_state, terminated = self._as_state(outcome[0]), bool(ended[0])
+            next_state, terminated = self._as_state(outcome[0], "sample"), bool(ended[0])
         except Exception as error:
             self._fail(error)
         self._record(Row(-1, h, state, action, next_state, terminated, True))
@@ -223,7 +223,7 @@ class WorldRun:
     def first_states(self) -> Any:
         """Where episodes begin, (k,d): as seen, and as asked of a world that can be put anywhere."""
         try:
-            asked = [self._as_state(self.world.reset(self.rng("starts", i))) for i in range(STARTS)]
+            asked = [self._reset("starts", i) for i in range(STARTS)]
         except Exception as error:
             self._fail(error)
         self.log.starts += asked[: max(0, STARTS - len(self.log.starts))]
@@ -318,7 +318,7 @@ class WorldRun:
             state = self._resumed.rows[t].state
         else:
             try:
-                state = self._as_state(self.world.reset(self.rng("episode", number)))
+                state = self._reset("episode", number)
             except Exception as error:
                 self._fail(error)
             self._position = number, 0
@@ -331,7 +331,7 @@ class WorldRun:
             return self.world
         played = [row for row in self.log.rows if row.episode == number]
         try:
-            now = self._as_state(self.world.reset(self.rng("episode", number)))
+            now = self._reset("episode", number)
         except Exception as error:
             self._fail(error)
         for row in played:
@@ -346,21 +346,32 @@ class WorldRun:
     def _stepped(self, world: World, action: Any) -> tuple[Any, bool, bool]:
         try:
             next_state, terminated, cut = stepped(world, action)
-            return self._as_state(next_state), terminated, cut
+            method = "sample" if type(world).step is World.step else "step"
+            return self._as_state(next_state, method), terminated, cut
         except Exception as error:
             self._fail(error)
 
-    def _as_state(self, state: Any) -> Any:
+    def _reset(self, *names: str | int) -> Any:
+        """The first state of an episode whose stream has this name."""
+        method = "start" if type(self.world).reset is World.reset else "reset"
+        return self._as_state(self.world.reset(self.rng(*names)), method)
+
+    def _as_state(self, state: Any, method: str) -> Any:
+        """What a method of the world returned, if it is a state."""
         space = self.spaces.state
         if not isinstance(space, Box):
-            return space.checked(np.asarray(state)[None], "state")[0]
+            try:
+                return space.checked(np.asarray(state)[None], "state")[0]
+            except ValueError as error:
+                raise ValueError(f"{method} returned no state: {error}") from error
         try:
             array = np.array(state, np.float64)
         except (TypeError, ValueError):  # such as (observation, info)
             array = np.array(np.nan)
         if array.shape != (space.size,) or not np.isfinite(array).all():
             names = ", ".join(space.names)
-            raise ValueError(f"a state must be {space.size} finite numbers ({names}), got {state!r:.200}")
+            wanted = f"a state must be {space.size} finite numbers ({names})"
+            raise ValueError(f"{method} returned no state: {wanted}, got {state!r:.200}")
         return array
 
     def _fail(self, error: Exception) -> NoReturn:

@@ -173,14 +173,17 @@ class GymnasiumWorld(World):
         return table if self.pilot_steps == 0 else {**table, "pilot": self.pilot_steps}
 
     def reset(self, rng: np.random.Generator) -> Any:
-        observation, _ = self._env.reset(seed=int(rng.integers(2**31)))
+        outcome = self._env.reset(seed=int(rng.integers(2**31)))
+        observation, _ = _parts(outcome, "reset", "observation, info")
         return self._state(observation)
 
     def start(self, rng: np.random.Generator) -> Any:
         return self.reset(rng)
 
     def step(self, action: Any) -> tuple[Any, bool, bool]:
-        observation, _, terminated, truncated, _ = self._env.step(self._as_given(action))
+        outcome = self._env.step(self._as_given(action))
+        named = "observation, reward, terminated, truncated, info"
+        observation, _, terminated, truncated, _ = _parts(outcome, "step", named)
         return self._state(observation), bool(terminated), bool(truncated)
 
     def sample(self, state: Any, action: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -254,6 +257,15 @@ class GymnasiumWorld(World):
             if not (math.isfinite(self.state.low[i]) and math.isfinite(self.state.high[i]))
         }
         return _with_bounds(self.state, measured)
+
+
+def _parts(outcome: Any, method: str, named: str) -> Any:
+    """What a method of an environment returned, if it has these parts, which are not read."""
+    several = isinstance(outcome, (tuple, list))
+    if not several or len(outcome) != named.count(",") + 1:
+        got = f"{len(outcome)} values" if several else type(outcome).__name__
+        raise ValueError(f"{method} must return ({named}), as Gymnasium wants it, got {got}")
+    return outcome
 
 
 def _steps_plainly(env: Any) -> bool:

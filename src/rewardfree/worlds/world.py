@@ -154,11 +154,12 @@ def sampled(world: World, state: Any, action: Any, h: int, rng: np.random.Genera
     pair = tuple(map(np.asarray, outcome)) if isinstance(outcome, tuple) and len(outcome) == 2 else ()
     shapes = tuple(part.shape for part in pair)
     n = len(state)
+    wanted = f"sample must return next states of shape {state.shape} and which of them end, of shape ({n},)"
     if not pair or pair[0].ndim != state.ndim or len(pair[0]) != n or shapes[1] != (n,):
-        raise ValueError(
-            f"sample must return next states of shape {state.shape} and which of them end, of shape "
-            f"({n},), got {f'shapes {shapes[0]} and {shapes[1]}' if pair else f'{outcome!r:.200}'}"
-        )
+        got = f"shapes {shapes[0]} and {shapes[1]}" if pair else f"{outcome!r:.200}"
+        raise ValueError(f"{wanted}, got {got}")
+    if pair[1].dtype.kind != "b" and not all(flag in (False, True) for flag in pair[1].tolist()):
+        raise ValueError(f"{wanted}, True or False, got {pair[1]!r:.200}")
     return pair[0], pair[1]
 
 

@@ -97,8 +97,10 @@ def explore(
                 resume=None if resume is None else _experience(resume),
             )
         except rf.WorldFailed as failure:
-            keep(placed(failure.data, env).save, out)
-            before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
+            before = "before the first step"  # nothing to keep: an earlier file of that name stays
+            if len(failure.data):
+                keep(placed(failure.data, env).save, out)
+                before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
             typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
             raise typer.Exit(1) from None
         keep(placed(data, env).save, out)
