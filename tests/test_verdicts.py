@@ -123,6 +123,13 @@ def test_true_dynamics_reach_what_data_do_not(tmp_path):
     assert only.size == 6 and only.share < 0.9 and only.word == "cannot tell"
 
 
+def test_a_system_of_two_actions_is_planned_with_its_true_dynamics():
+    """Next states of a finer mesh are carried over, whoever predicted them."""
+    unit = VerdictUnit("unicycle", TRUE_DYNAMICS, 60, seed=3, episodes=3, reward="centre")
+    (record,) = unit.run(InstanceCache())
+    assert np.mean(record["returns"]["centre"]) > 5.0 + 2.0 * np.mean(record["random"]["centre"])
+
+
 # --- what is made of it ---
 
 

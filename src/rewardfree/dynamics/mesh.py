@@ -119,6 +119,9 @@ class NextStateModel(Protocol):
     def next_state(self, state: Any, action: Any) -> Any:
         """The next states (n,d) of states (n,d) and actions."""
 
+    def inside(self, state: Any) -> Any:
+        """States (n,d) with angles wrapped, moved to the nearest ones that can be."""
+
 
 class MeshDynamics:
     """The next states of all actions (a) at all nodes (m) of a mesh, their ends, and their interpolation."""

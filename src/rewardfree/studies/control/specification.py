@@ -173,3 +173,7 @@ class TrueDynamics:
     def next_state(self, state: Any, action: Any) -> Any:
         following, _ = self._world.sample(state, action, 0, self._rng)
         return self._world.state.wrapped(following)
+
+    def inside(self, state: Any) -> Any:
+        """States (n,d) with angles wrapped, within the bounds."""
+        return self._world.state.inside(self._world.state.wrapped(state))
