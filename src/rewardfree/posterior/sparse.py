@@ -236,7 +236,7 @@ class Sparse(PointPosterior):
 
     def _prior(self, points: Array) -> Array:
         """k(z,z) of b points, (b,)."""
-        return self._algebra.own(self._algebra.array(self.kernel._at(points)))
+        return self._algebra.own(self.kernel._at(self._algebra.array(points)))
 
     def _left(self, prior: Array, phi: Array) -> Array:
         """k(z,z) - |phi(z)|^2 of b points, (b,)."""
