@@ -1,7 +1,7 @@
 """Real states on a CUDA device: inducing points for a million points, and plans from 100,000 transitions.
 
-`PYTHONPATH=src python3 benchmarks/gpu_states.py` takes a few minutes, most of them for the CPU. It needs neither
-gymnasium nor an installed rewardfree: the pendulum is a world of its own, with the equations of Gymnasium's.
+`PYTHONPATH=src python3 benchmarks/gpu_states.py` takes a few minutes, most of them for the CPU. It needs no
+gymnasium and no installed rewardfree: the pendulum is a world of its own, with the equations of Gymnasium's.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ class GrowingFactor:
     def quadratic(self, rows: Array) -> Array:
         """phi^T B^-1 phi for rows phi (b,m): (b,). `rows` may be overwritten."""
         white = self._algebra.whitened(self._lower, rows)
-        values = self._xp.einsum("bm,bm->b", white, white)
+        values = self._algebra.squares(white)
         if self._waiting:
             waiting, inner = self._whitened_waiting
             across = self._algebra.whitened(inner, white @ waiting.T)
-            values -= self._xp.einsum("bw,bw->b", across, across)
+            values -= self._algebra.squares(across)
         return values
 
     def solve(self, columns: Array) -> Array:

@@ -162,8 +162,7 @@ class Sparse(PointPosterior):
             if self._count:
                 phi = self._inducing.features(candidates)
                 white = self._growing.white(algebra.own(phi))
-                known = self.ridge * algebra.xp.einsum("bm,bm->b", white, white)
-                variance = self._left(variance, phi) + known
+                variance = self._left(variance, phi) + self.ridge * algebra.squares(white)
 
             def covariance(i: int) -> Array:
                 row = algebra.kernel_rows(self.kernel, candidates[i : i + 1], candidates)[0]
@@ -195,8 +194,8 @@ class Sparse(PointPosterior):
         xp, targets = self._algebra.xp, self._targets(targets)
         with one_blas_thread():
             projected = self._projected(targets)
-            explained = xp.einsum("mc,mc->c", projected, self._growing.solve(projected))
-        energy = (xp.einsum("nc,nc->c", targets, targets) - explained) / self.ridge
+            explained = xp.sum(projected * self._growing.solve(projected), axis=0)
+        energy = (xp.sum(targets * targets, axis=0) - explained) / self.ridge
         return np.asarray(to_numpy(energy))
 
     def missed(self, targets: Array, parts: Sequence[Integers] | None = None) -> Floats:
@@ -240,7 +239,7 @@ class Sparse(PointPosterior):
 
     def _left(self, prior: Array, phi: Array) -> Array:
         """k(z,z) - |phi(z)|^2 of b points, (b,)."""
-        return at_least_zero(prior - self._algebra.xp.einsum("bm,bm->b", phi, phi))
+        return at_least_zero(prior - self._algebra.squares(phi))
 
     def _choose(self, parts: list[Array]) -> None:
         """Choose the inducing points from all points there are, and pass over all of them."""

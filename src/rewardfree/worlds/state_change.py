@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import CPU, Placement
 from rewardfree.kernels.fitting import leave_one_out
 from rewardfree.model import Model
 from rewardfree.worlds.spaces import Box, Spaces
@@ -60,7 +59,7 @@ class StateChange:
         """Whether a bound has cut off something."""
         return bool(self.cut.any())
 
-    def behind_walls(self, model: Model, points: Any, placement: Placement = CPU) -> Self:
+    def behind_walls(self, model: Model, points: Any) -> Self:
         """The changes that there would be without bounds, by the regression on points (n,f) that met none.
 
         At a wall a change is a lower limit of how far the variable would have gone (Tobin 1958), and what is
@@ -72,7 +71,7 @@ class StateChange:
             return self
         free, (rows, columns) = self.free, np.nonzero(self.cut)
         known = free[np.unique(np.linspace(0, len(free) - 1, min(len(free), MOST_FREE)).astype(np.int64))]
-        design = model.design(placement)
+        design = replace(model, inducing=None).design()  # exact: these are few
         design.extend(points[known])
         met = np.unique(rows)
         expected = np.zeros_like(self.targets)
@@ -86,7 +85,7 @@ class StateChange:
             plain |= aside <= AS_ELSEWHERE * self._aside(np.broadcast_to(elsewhere, expected.shape))
         if not plain.all():
             change = self.targets * self.unit + self.middle
-            return self._in_units(change, np.where(plain, self.cut, 0)).behind_walls(model, points, placement)
+            return self._in_units(change, np.where(plain, self.cut, 0)).behind_walls(model, points)
         expected = np.clip(expected, self.targets[free].min(axis=0), self.targets[free].max(axis=0))
         seen, further = self.targets[rows, columns], expected[rows, columns]
         upper = self.cut[rows, columns] > 0

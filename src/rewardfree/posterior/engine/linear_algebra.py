@@ -58,6 +58,9 @@ class LinearAlgebra(Protocol):
     def solved(self, factor: Array, columns: Array, transposed: bool = False) -> Array:
         """D^-1 x, or D^-T x, for columns x (m,c)."""
 
+    def squares(self, rows: Array) -> Array:
+        """|x|^2 of each row x of (b,m): (b,)."""
+
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         """k(x, y), (m,n)."""
 
@@ -112,6 +115,9 @@ class OnNumpy:
 
     def solved(self, factor: Array, columns: Array, transposed: bool = False) -> Array:
         return dtrsm(1.0, factor, columns, lower=1, trans_a=int(transposed))
+
+    def squares(self, rows: Array) -> Array:
+        return np.einsum("bm,bm->b", rows, rows)
 
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         return kernel_rows(kernel, x, y)

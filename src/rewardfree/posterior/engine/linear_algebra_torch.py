@@ -63,6 +63,9 @@ class OnTorch:
         factor = factor.T if transposed else factor
         return torch.linalg.solve_triangular(factor, columns, upper=transposed)
 
+    def squares(self, rows: Array) -> Array:
+        return torch.linalg.vecdot(rows, rows)
+
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         return kernel.between(x, y)
 
