@@ -68,7 +68,7 @@ def opened() -> Iterator[Timed]:
 
 @contextmanager
 def machines(workers: int) -> Iterator[tuple[str, list[psutil.Process]]]:
-    """The address of a scheduler with so many workers, and the processes: first the scheduler's."""
+    """The address of a scheduler with that number of workers, and the processes: first the scheduler's."""
     with tempfile.TemporaryDirectory() as folder:
         found, processes = Path(folder) / "scheduler.json", []
 

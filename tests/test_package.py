@@ -77,8 +77,8 @@ def test_all_is_sorted_and_complete():
 
 
 def test_an_interpreter_lists_the_names_and_the_rooms_and_no_more():
-    rooms = {"baselines", "evaluation", "experiments", "kernels", "planning", "posterior", "strategies"}
-    assert set(dir(rf)) == {*rf.__all__, *rooms, "theory", "worlds", "__version__"}
+    rooms = {"baselines", "doubts", "evaluation", "experiments", "kernels", "planning", "posterior"}
+    assert set(dir(rf)) == {*rf.__all__, *rooms, "strategies", "theory", "worlds", "__version__"}
     assert [name for name in dir(rf) if not hasattr(rf, name)] == []
 
 

@@ -98,8 +98,9 @@ __version__ = "0.1.0"
 
 def __dir__() -> list[str]:
     """The public names and rooms; an import leaves submodules here that are no names of this page."""
-    rooms = ["baselines", "evaluation", "experiments", "kernels", "planning", "posterior", "strategies"]
-    return sorted([*__all__, *rooms, "theory", "worlds", "__version__"])
+    rooms = ["baselines", "doubts", "evaluation", "experiments", "kernels", "planning", "posterior"]
+    rooms += ["strategies", "theory", "worlds"]
+    return sorted([*__all__, *rooms, "__version__"])
 
 
 def __getattr__(name: str) -> object:

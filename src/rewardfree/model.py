@@ -41,8 +41,8 @@ from rewardfree.registry import registered
 
 P = TypeVar("P")
 
-#: By default posteriors on real states are exact for up to so many transitions, and beyond that have so many
-#: inducing points.
+#: By default posteriors on real states are exact for up to this number of transitions; beyond, they have this
+#: number of inducing points.
 EXACT_UP_TO, INDUCING = 2000, 1000
 
 

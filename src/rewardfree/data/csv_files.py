@@ -25,7 +25,7 @@ NEXT = "next_"
 NO_VARIABLES = ("reward", "truncated", "done", "info")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
-#: So many lines are read at a time.
+#: How many lines are read at a time.
 BLOCK = 10_000
 _TRUTH = {"true": 1.0, "false": 0.0}
 

@@ -140,7 +140,7 @@ class Experience(RunData):
         columns = self.state, self.action, self.next_state, self.terminated, self.episode
         return Samples(*(column[rows] for column in columns))
 
-    def ending_at(self, terminated: Any) -> Self:
+    def ending_at(self, terminated: Flags) -> Self:
         """The same steps, with other ends of episodes (t,) bool."""
         return replace(self, terminated=terminated)
 

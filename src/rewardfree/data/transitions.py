@@ -39,10 +39,10 @@ class Transitions(RunData):
     kept: Flags  # (t,) bool
     stopped_by: str = "budget"  # which one: a unit of `explore`; "accuracy": the strategy's own rule
 
-    def points(self, rows: Any, timed: bool = False) -> Any:
+    def points(self, rows: Any, timed: bool = False) -> Integers:
         """z = s * |A| + a of some of the steps; `timed`, h * |S| * |A| + z: see `Model`."""
         s, a = self.grid.shape
-        z = self.state[rows] * a + self.action[rows]
+        z: Integers = self.state[rows] * a + self.action[rows]
         return self.h[rows] * (s * a) + z if timed else z
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -163,7 +163,7 @@ class ExplorationValue:
 
 
 def exploration_posterior(scaled: ScaledModel, automatic: bool, points: int) -> PointPosterior:
-    """The posterior whose sigma says where to look, for so many points.
+    """The posterior whose sigma says where to look, for that number of points.
 
     A kernel that was fitted to the little that was seen is sure of what it has never seen. Its lengthscales
     say which variables matter, so their ratios stay, but the shortest is at most one spread of the data, and

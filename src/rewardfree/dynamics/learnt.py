@@ -18,7 +18,7 @@ from rewardfree.worlds import Box, ScaledModel, Spaces, StateChange
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
 NOISE = 1e-3
-#: Noise is resampled from at most so many transitions.
+#: The most transitions that noise is resampled from.
 MOST_NEIGHBOURS = 10_000
 #: The standard deviation of a normal law over the median of its absolute values.
 NORMAL = 1.4826

@@ -106,7 +106,7 @@ def diagnose(data: Experience) -> Diagnosis:
     states = space.wrapped(np.concatenate([samples.state, samples.next_state]))
     low, high = states.min(axis=0), states.max(axis=0)
     lowest, highest = np.minimum(low, met.min(axis=0)), np.maximum(high, met.max(axis=0))
-    within_reach, visited = (_cells(each, lowest, highest) for each in (met, states))
+    within_reach, visited = (_cells(points, lowest, highest) for points in (met, states))
     declared = np.array(space.high) - np.array(space.low)
     return Diagnosis(
         names=space.names,

@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 
 
 def named(what: str, number: int, count: int) -> str:
-    """One of so many, as messages call it: "the plan" alone, or "plan 2 of 3"."""
+    """One of `count`, as messages call it: "the plan" alone, or "plan 2 of 3"."""
     return f"the {what}" if count == 1 else f"{what} {number + 1} of {count}"
 
 

@@ -7,7 +7,6 @@ half-open, the last ones along an axis closed, so a point of the box lies in exa
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -157,12 +156,6 @@ class MortonOrder:
 
 
 def morton_order(candidates: Floats) -> MortonOrder:
-    """The order of candidates (m,d) in their bounding box, cached: many lattices are made on one set."""
-    points = np.ascontiguousarray(candidates, np.float64)
-    return _cached_order(points.shape, points.tobytes())
-
-
-@lru_cache(maxsize=8)
-def _cached_order(shape: tuple[int, ...], content: bytes) -> MortonOrder:
-    points = np.frombuffer(content).reshape(shape)
+    """The order of candidates (m,d) in their bounding box."""
+    points = np.asarray(candidates, np.float64)
     return MortonOrder(addresses(points, points.min(axis=0), points.max(axis=0)))

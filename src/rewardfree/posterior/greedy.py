@@ -21,7 +21,7 @@ def largest_sigma_first(
 
     This is a pivoted Cholesky factorisation of the posterior covariance. `variance` (m,) is its diagonal, and
     its row i is covariance(i) (m,) less the products of the columns of `rows` (n+q,m), of which n are given
-    and q are written here. `clipped` checks a variance, after so many of the rows.
+    and q are written here. `clipped` checks a variance, given the number of rows that made it.
     """
     first, sqrt = len(rows) - queries, namespace(variance).sqrt
     chosen, sigma = np.empty(queries, np.int64), np.empty(queries)

@@ -8,7 +8,7 @@ from typing import Any
 from rewardfree.arrays import Array
 from rewardfree.posterior.engine.linear_algebra import LinearAlgebra
 
-#: So many rows wait beside the factor of B before it is computed again: O(m^2) a row instead of O(m^3).
+#: The most rows that wait beside the factor of B before it is computed again: O(m^2) a row, not O(m^3).
 MOST_WAITING = 64
 
 

@@ -32,7 +32,7 @@ class InducingPoints:
 
     @classmethod
     def chosen(cls, algebra: LinearAlgebra, kernel: Kernel, points: Array, most: int) -> InducingPoints:
-        """At most so many of points (n,f): each where the variance given the others is largest.
+        """At most `most` of points (n,f): each where the variance given the others is largest.
 
         This is Alg 2 without noise, and a Cholesky factorisation of the kernel matrix with pivots.
         """

@@ -40,8 +40,9 @@ from rewardfree.posterior.inducing import InducingPoints
 from rewardfree.posterior.protocol import PointPosterior
 from rewardfree.threads import one_blas_thread
 
-#: Inducing points are chosen again when this share of points has come, if these leave so many times the
-#: variance that the earlier ones left, on average, and all of it is more than this share of the ridge.
+#: Inducing points are chosen again when new points are this share of the earlier ones, if of a new point they
+#: leave more than this multiple of the variance that they leave of an earlier one, on average, and of all
+#: points together more than this share of the ridge.
 GROWN, LEFT_MORE, WORTH_IT = 0.25, 2.0, 0.01
 
 

@@ -94,7 +94,7 @@ def quick_view(view: dict[str, Any], command: str) -> dict[str, Any]:
 
 def page_words(view: Mapping[str, Any]) -> dict[str, str]:
     """The words that a page has to explain, by its labels and claims."""
-    labels = [each["label"] for each in (*view["strategies"], *view["planners"].values())]
+    labels = [entry["label"] for entry in (*view["strategies"], *view["planners"].values())]
     claims = [text for claim in view.get("claims", []) for text in (claim["claim"], claim["rule"])]
     return words_in([*labels, *claims])
 

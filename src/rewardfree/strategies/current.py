@@ -14,7 +14,7 @@ from rewardfree.worlds.scaling import ScaledModel
 PILOT = 50
 #: While exploring, a kernel is fitted to at most this many points: it is fitted often, and again at the end.
 MOST_POINTS = 300
-#: Posteriors are made anew that often, too: where they are not exact, with so many inducing points.
+#: Inducing points of posteriors that are not exact: few, because posteriors are made anew often, too.
 INDUCING = 300
 #: Candidates that a Box of actions gets.
 ACTIONS = 9
@@ -43,7 +43,7 @@ def _between_refits(n: int) -> int:
 
 
 def while_exploring(model: Model, points: int) -> Model:
-    """The model as a run uses it, on so many points: cheaper than the one it leaves in the end."""
+    """The model as a run uses it, on that number of points: cheaper than the one it leaves in the end."""
     return model.at_most(MOST_POINTS).for_points(points, INDUCING)
 
 

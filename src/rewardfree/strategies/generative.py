@@ -25,7 +25,7 @@ QuerySet: TypeAlias = Literal["reachable", "sobol", "box"]
 QUERY_SETS = ("reachable", "sobol", "box")
 #: How many candidates a batch is chosen from, and how long the model's rollouts are.
 POINTS, ROLLOUT = 2048, 100
-#: There are at least so many candidates for each query of a batch, as far as the rollouts go.
+#: The fewest candidates for each query of a batch, as far as the rollouts go.
 LEAST_CHOICE = 8
 
 

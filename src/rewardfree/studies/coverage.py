@@ -16,6 +16,7 @@ from rewardfree.planning.finite import RewardColumns, backward
 from rewardfree.presets import PUBLISHED
 from rewardfree.progress import progress as shown
 from rewardfree.report.labels import label
+from rewardfree.report.numbers import standard_error
 from rewardfree.report.pictures import save_as
 from rewardfree.report.theory import curves_figure
 from rewardfree.strategies.run_batch import RunBatch
@@ -105,8 +106,7 @@ class Coverage:
         """The mean of the noise over draws, and that in standard errors: beyond 3 it is no accident."""
         if len(self.noise) < 2:
             return float(self.noise.mean()), math.nan
-        error = self.noise.std(ddof=1) / math.sqrt(len(self.noise))
-        return float(self.noise.mean()), float(self.noise.mean() / error)
+        return float(self.noise.mean()), float(self.noise.mean() / standard_error(self.noise))
 
 
 def coverage_study(

@@ -14,6 +14,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import Unit
+from rewardfree.report.numbers import standard_error
 from rewardfree.streams import stream
 from rewardfree.studies.study import SeededStudy
 from rewardfree.worlds.hard_suite import suite_names
@@ -114,11 +115,6 @@ def measured(gaps: Sequence[Any], digits: int | None = None) -> dict[str, list[f
     if digits is None:
         return values
     return {measure: [round(value, digits) for value in column] for measure, column in values.items()}
-
-
-def standard_error(values: Any) -> float:
-    """Of a mean; one value has none."""
-    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else float("nan")
 
 
 class Comparison:

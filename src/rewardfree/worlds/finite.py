@@ -10,7 +10,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rewardfree.arrays import Array, as_array, as_horizon, check_finite, check_kind, count, to_numpy
+from rewardfree.arrays import (
+    Array,
+    Flags,
+    Floats,
+    Integers,
+    as_array,
+    as_horizon,
+    check_finite,
+    check_kind,
+    count,
+    to_numpy,
+)
 from rewardfree.files import content_of, read_arrays, write_arrays
 from rewardfree.worlds.grid import NAMED_ARRAYS, Grid, given_in
 from rewardfree.worlds.spaces import Discrete
@@ -48,7 +59,7 @@ class FiniteWorld:
         self.P = _transition_law(P, self.horizon)
         s, a = self.P.shape[-3:-1]
         self.grid = Grid.of(states, actions, (s, a))
-        self.start = _start_distribution(start, s)  # (s,)
+        self.start: Floats = _start_distribution(start, s)  # (s,)
         self.ends = _ends(ends, self.P)  # (s,) bool
         if self.ends.any() and not self.grid.labelled:
             raise ValueError(
@@ -64,12 +75,12 @@ class FiniteWorld:
         return f"FiniteWorld({s} states, {a} actions, horizon {self.horizon}, {law}{rule})"
 
     @property
-    def states(self) -> Any:
+    def states(self) -> Floats:
         """The states' coordinates, (s,d)."""
         return self.grid.states
 
     @property
-    def actions(self) -> Any:
+    def actions(self) -> Floats:
         """The actions' coordinates, (a,e)."""
         return self.grid.actions
 
@@ -78,22 +89,24 @@ class FiniteWorld:
         """Whether one law serves every step."""
         return bool(self.P.ndim == 3)
 
-    def law(self, h: int) -> Any:
+    def law(self, h: int) -> Floats:
         """P_h, (s,a,s')."""
         return self.P if self.stationary else self.P[h]
 
-    def features(self, state: Any, action: Any) -> Any:
+    def features(self, state: npt.ArrayLike, action: npt.ArrayLike) -> Floats:
         """What the kernel sees of states (n,) and actions (n,): (n,d+e)."""
-        return self.grid.points[self._points(state, action)]
+        points: Floats = self.grid.points[self._points(state, action)]
+        return points
 
-    def sample(self, state: Any, action: Any, h: int, uniform: Any) -> Any:
+    def sample(self, state: npt.ArrayLike, action: npt.ArrayLike, h: int, uniform: npt.ArrayLike) -> Integers:
         """The next states of (s,a) at step h for uniform random numbers, by inverse CDF; all broadcast."""
         if count(h, "h", at_least=0) >= self.horizon:
             raise ValueError(f"h must lie in 0..{self.horizon - 1}, got {h}")
         z, uniform = np.broadcast_arrays(self._points(state, action), uniform)
         if not ((uniform >= 0.0) & (uniform < 1.0)).all():
             raise ValueError("uniform must hold random numbers of at least 0 and below 1")
-        return next_states(self.cumulative[0 if self.stationary else h], z, uniform)
+        following: Integers = next_states(self.cumulative[0 if self.stationary else h], z, uniform)
+        return following
 
     def _points(self, state: Any, action: Any) -> Any:
         """z = s * |A| + a, checked."""
@@ -103,13 +116,15 @@ class FiniteWorld:
                 raise ValueError(f"{name} must be a whole number of 0..{size - 1}, got {values}")
         return np.asarray(state) * a + np.asarray(action)
 
-    def first_states(self, uniform: Any) -> Any:
+    def first_states(self, uniform: npt.ArrayLike) -> Integers:
         """Start states for uniform random numbers, by inverse CDF."""
         uniform = np.asarray(uniform)
-        return next_states(_cumulative(self.start)[None, :], np.zeros(uniform.shape, np.int64), uniform)
+        law = _cumulative(self.start)[None, :]
+        states: Integers = next_states(law, np.zeros(uniform.shape, np.int64), uniform)
+        return states
 
     @cached_property
-    def cumulative(self) -> Any:
+    def cumulative(self) -> Floats:
         """P summed up along s', (1 or h, s*a, s'): the CPU and a device sample from the same numbers."""
         s, a = self.grid.shape
         return _cumulative(self.P).reshape(-1, s * a, s)
@@ -148,7 +163,7 @@ def next_states(cumulative: Array, z: Array, uniform: Array) -> Array:
     return (cumulative[z] <= uniform[..., None]).sum(-1)
 
 
-def _cumulative(probabilities: Any) -> Any:
+def _cumulative(probabilities: Any) -> Floats:
     """Sums along the last axis that end at 1 exactly: rounding must not lead into an impossible state."""
     sums = _float64_copy(probabilities)
     np.cumsum(sums, axis=-1, out=sums)
@@ -156,7 +171,7 @@ def _cumulative(probabilities: Any) -> Any:
     return sums
 
 
-def _transition_law(P: Any, horizon: int) -> Any:
+def _transition_law(P: Any, horizon: int) -> Floats:
     law = as_array(P, "P")
     if law.ndim not in (3, 4) or law.shape[-1] != law.shape[-3] or 0 in law.shape:
         raise ValueError(
@@ -183,7 +198,7 @@ def _transition_law(P: Any, horizon: int) -> Any:
     return law
 
 
-def _float64_copy(law: Any) -> Any:
+def _float64_copy(law: Any) -> Floats:
     """A copy in float64."""
     try:
         return np.array(law, np.float64)
@@ -215,7 +230,7 @@ def _start_distribution(start: Any, states: int) -> Any:
     return start
 
 
-def _ends(ends: Any, P: Any) -> Any:
+def _ends(ends: Any, P: Floats) -> Flags:
     """Which states end an episode, (s,) bool."""
     size, listed = P.shape[-1], np.atleast_1d(np.asarray(ends))
     if listed.ndim != 1 or (listed.size and listed.dtype.kind not in "iu"):

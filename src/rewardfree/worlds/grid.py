@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.arrays import Array, as_array, as_points, to_numpy
+from rewardfree.arrays import Array, Floats, as_array, as_points, to_numpy
 from rewardfree.worlds.spaces import RESERVED, Discrete, check_name
 
 #: The names of the arrays of `Grid.named_arrays`, as a pattern.
@@ -83,8 +83,8 @@ class Variables:
 class Grid:
     """All z = (s,a): state by state, and within a state action by action. z = s * |A| + a."""
 
-    states: Any  # (s,d)
-    actions: Any  # (a,e)
+    states: Floats  # (s,d)
+    actions: Floats  # (a,e)
     state_names: Variables | None = None  # what rewards speak of; None: of the coordinates
     action_names: Variables | None = None
 
@@ -104,7 +104,7 @@ class Grid:
         return len(self.states), len(self.actions)
 
     @cached_property
-    def points(self) -> Any:
+    def points(self) -> Floats:
         """The coordinates of every z, (s*a, d+e)."""
         s, a = self.shape
         points = np.concatenate([np.repeat(self.states, a, axis=0), np.tile(self.actions, (s, 1))], axis=1)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rewardfree.report.gaps import MEASURES
+from rewardfree.report.numbers import standard_error
 from rewardfree.report.panels import DrawnCurve, panels_figure
 from rewardfree.report.pictures import Picture
 from rewardfree.report.style import COLOURS
@@ -32,7 +33,6 @@ from rewardfree.studies.problems import (
     ComparisonStudy,
     WorldProfile,
     hard_and_paper,
-    standard_error,
 )
 
 #: Ratios to the best of the paper's four that are counted.

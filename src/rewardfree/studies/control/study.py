@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rewardfree.experiments.store import Store
+from rewardfree.report.numbers import mean_with_error
 from rewardfree.report.pictures import Picture
 from rewardfree.report.style import COLOURS, legend_below, styled_figure, title_above
 from rewardfree.studies.control.specification import TASKS, ControlTask, ControlUnit
@@ -105,10 +106,9 @@ def control_figure(records: list[dict[str, Any]], tasks: Any) -> Any:
 
 
 def _cell(values: Any) -> str:
-    if len(values) < 2:
-        return f"{values.mean():.1f}"
-    error = values.std(ddof=1) / len(values) ** 0.5
-    return f"{values.mean():.1f} ± {error:.1f} ({values.min():.1f})"
+    """The mean, its standard error and the worst seed."""
+    worst = f" ({values.min():.1f})" if len(values) > 1 else ""
+    return mean_with_error(values) + worst
 
 
 def _seconds(records: list[dict[str, Any]], tasks: Any) -> list[str]:

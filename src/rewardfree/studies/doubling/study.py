@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rewardfree.experiments.store import Store
+from rewardfree.report.numbers import mean_with_error
 from rewardfree.report.pictures import Picture
 from rewardfree.report.style import COLOURS, LEVELS, legend_below, styled_figure, title_above
 from rewardfree.studies.doubling.specification import SIZES, DoublingUnit
@@ -63,7 +64,7 @@ def doubling_table(records: list[dict[str, Any]], worlds: Sequence[str]) -> list
                 continue
             worst = falls(values)
             kept = f"{(worst <= TOLERANCE).sum()} of {len(worst)}"
-            cells = "".join(f"{_cell(column):>15}" for column in values.T)
+            cells = "".join(f"{mean_with_error(column):>15}" for column in values.T)
             level = f"{random[world, reward].mean():>11.1f}"
             lines.append(f"{world:<10}{reward:<26}{level}{cells}{kept:>12}{worst.max():>14.0%}")
     return [*lines, *_verdict(returns, worlds), "", *_walls(records, worlds), "", *_seconds(records, worlds)]
@@ -93,12 +94,6 @@ def doubling_figure(records: list[dict[str, Any]], worlds: Sequence[str]) -> Any
         legend_below(figure, places.ravel())
         title_above(figure, "Plans from the first transitions of one exploration; a line is a seed")
     return figure
-
-
-def _cell(values: Any) -> str:
-    if len(values) < 2:
-        return f"{values.mean():.1f}"
-    return f"{values.mean():.1f} ± {values.std(ddof=1) / len(values) ** 0.5:.1f}"
 
 
 def _verdict(returns: dict[tuple[str, str], Any], worlds: Sequence[str]) -> list[str]:
@@ -132,13 +127,13 @@ def _seconds(records: list[dict[str, Any]], worlds: Sequence[str]) -> list[str]:
     most = max(record["transitions"] for record in records)
     lines = [f"{'CPU seconds':<12}{'explore':>9}{'plan':>8}"]
     for world in worlds:
-        own = [
+        measured = [
             record["seconds"]
             for record in records
             if record["world"] == world and record["transitions"] == most
         ]
-        if own:
-            explored, planned = (max(seconds[key] for seconds in own) for key in ("explore", "plan"))
+        if measured:
+            explored, planned = (max(seconds[key] for seconds in measured) for key in ("explore", "plan"))
             lines.append(f"{world:<12}{explored:>9.1f}{planned:>8.1f}")
     return lines
 

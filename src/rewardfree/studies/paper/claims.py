@@ -14,6 +14,7 @@ import numpy as np
 
 from rewardfree.report.gaps import Line, Lines, Panel
 from rewardfree.report.labels import label
+from rewardfree.report.numbers import standard_error
 from rewardfree.studies.paper.betas import ALGORITHMS, beta_lines
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "unknown"
@@ -173,7 +174,7 @@ def _why_unknown(lines: Lines | None, study: str) -> str:
 def outcome(one: Any, other: Any) -> str:
     """Where the mean of one (runs,) lies: below, above, or a tie with that of the other."""
     difference = one.mean() - other.mean()
-    if abs(difference) <= TIE_ERRORS * float(np.hypot(_error(one), _error(other))):
+    if abs(difference) <= TIE_ERRORS * float(np.hypot(standard_error(one), standard_error(other))):
         return TIE
     return BELOW if difference < 0.0 else ABOVE
 
@@ -193,10 +194,6 @@ def at_equal(one: Line, other: Line, axis: str) -> list[tuple[float, Any, Any]]:
         for cost in sorted({float(cost) for cost in np.concatenate(costs)})
         if low <= cost <= high
     ]
-
-
-def _error(values: Any) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _compared(panel: Panel, one: str, other: str, axis: str) -> list[tuple[float, Any, Any]]:
@@ -281,7 +278,7 @@ def _qiu_poor(evidence: Evidence) -> Claim:
         for kernel, panel in evidence.panels.items():
             for _, qiu, online in _compared(panel, "qiu", "online", axis)[-1:]:
                 ratio = qiu.mean() / online.mean()
-                parts = [_error(gaps) / gaps.mean() for gaps in (qiu, online)]
+                parts = [standard_error(gaps) / gaps.mean() for gaps in (qiu, online)]
                 ratios[kernel] = (ratio, ratio * float(np.hypot(*parts)))
         if {"matern15", "se"} <= set(ratios):
             (rough, error), (smooth, smooth_error) = ratios["matern15"], ratios["se"]

@@ -86,8 +86,8 @@ def judged(records: Iterable[dict[str, Any]]) -> list[DataSet]:
 
 def correlation(data_sets: Sequence[DataSet]) -> float:
     """Spearman's rank correlation of score and share; NaN where all shares, or scores, are alike."""
-    shares = np.round([each.share / STEP for each in data_sets])
-    scores = np.array([each.score for each in data_sets])
+    shares = np.round([data_set.share / STEP for data_set in data_sets])
+    scores = np.array([data_set.score for data_set in data_sets])
     if np.ptp(shares) == 0.0 or np.ptp(scores) == 0.0:
         return float("nan")
     return float(spearmanr(scores, shares).statistic)
@@ -95,14 +95,14 @@ def correlation(data_sets: Sequence[DataSet]) -> float:
 
 def verdict_table(data_sets: list[DataSet]) -> list[str]:
     """For the systems of the development and for the others: ranks, words, and how often "well" is false."""
-    systems = [name for name in SYSTEMS if any(each.system == name for each in data_sets)]
+    systems = [name for name in SYSTEMS if any(data_set.system == name for data_set in data_sets)]
     parts = {
         "developed on": [name for name in systems if name in DEVELOPED_ON],
         "held out": [name for name in systems if name not in DEVELOPED_ON],
     }
     lines = [f"score and share of what can be gained, {len(data_sets)} data sets"]
     for part, names in parts.items():
-        chosen = [each for each in data_sets if each.system in names]
+        chosen = [data_set for data_set in data_sets if data_set.system in names]
         if chosen:
             lines += ["", *_part(part, names, chosen)]
     return [*lines, "", *_words(data_sets), "", *_doubts(data_sets)]
@@ -112,13 +112,13 @@ def _part(part: str, names: Sequence[str], data_sets: list[DataSet]) -> list[str
     lines = [f"{part:<24}{'data sets':>10}{'rank corr.':>12}" + "".join(f"{word:>13}" for word in WORDS)]
     correlations = []
     for name in names:
-        chosen = [each for each in data_sets if each.system == name]
+        chosen = [data_set for data_set in data_sets if data_set.system == name]
         correlations.append(correlation(chosen))
         cells = "".join(f"{_mean_share(chosen, word):>13}" for word in WORDS)
         lines.append(f"{name:<24}{len(chosen):>10}{correlations[-1]:>12.2f}{cells}")
     median = float(np.nanmedian(correlations)) if not np.isnan(correlations).all() else float("nan")
-    well = [each for each in data_sets if each.word == "well"]
-    false = sum(each.share < GOOD for each in well)
+    well = [data_set for data_set in data_sets if data_set.word == "well"]
+    false = sum(data_set.share < GOOD for data_set in well)
     reached = "reached" if median >= CORRELATION else "NOT reached"
     lines.append(f"median rank correlation {median:.2f} (at least {CORRELATION}: {reached})")
     kept = "kept" if false <= FALSE_WELL * len(well) else "NOT kept"
@@ -130,7 +130,7 @@ def _part(part: str, names: Sequence[str], data_sets: list[DataSet]) -> list[str
 
 def _mean_share(data_sets: Iterable[DataSet], word: str) -> str:
     """How often a word was said, and the mean share of those data sets."""
-    shares = [each.share for each in data_sets if each.word == word]
+    shares = [data_set.share for data_set in data_sets if data_set.word == word]
     return f"{np.mean(shares):.2f} ({len(shares)})" if shares else "-"
 
 
@@ -138,7 +138,7 @@ def _words(data_sets: list[DataSet]) -> list[str]:
     """Shares by word over all systems."""
     lines = [f"{'word':<14}{'said':>6}{'mean share':>12}{'below 0.5':>11}{'from 0.9':>10}"]
     for word in WORDS:
-        shares = np.array([each.share for each in data_sets if each.word == word])
+        shares = np.array([data_set.share for data_set in data_sets if data_set.word == word])
         if len(shares):
             below, above = (shares < GOOD).sum(), (shares >= 0.9).sum()
             lines.append(f"{word:<14}{len(shares):>6}{shares.mean():>12.2f}{below:>11}{above:>10}")
@@ -147,32 +147,38 @@ def _words(data_sets: list[DataSet]) -> list[str]:
 
 def _doubts(data_sets: list[DataSet]) -> list[str]:
     """Which warnings were raised on how many data sets, by the share that their plans gain."""
-    kinds = sorted({kind for each in data_sets for kind in each.doubts})
+    kinds = sorted({kind for data_set in data_sets for kind in data_set.doubts})
     classes = {"share below 0.5": (0.0, 0.5), "0.5 to 0.9": (0.5, 0.9), "from 0.9": (0.9, 1.1)}
     columns = {
-        name: [each for each in data_sets if low <= each.share < high]
+        name: [data_set for data_set in data_sets if low <= data_set.share < high]
         for name, (low, high) in classes.items()
     }
     heads = "".join(f"{f'{name} ({len(chosen)})':>24}" for name, chosen in columns.items())
     lines = [f"{'data sets with a warning':<24}{heads}"]
     for kind in kinds:
-        counts = "".join(f"{sum(kind in each.doubts for each in rows):>24}" for rows in columns.values())
+        counts = "".join(
+            f"{sum(kind in data_set.doubts for data_set in rows):>24}" for rows in columns.values()
+        )
         lines.append(f"{kind:<24}{counts}")
-    counts = "".join(f"{sum(not each.doubts for each in rows):>24}" for rows in columns.values())
+    counts = "".join(f"{sum(not data_set.doubts for data_set in rows):>24}" for rows in columns.values())
     return [*lines, f"{'none':<24}{counts}"]
 
 
 def verdict_figure(data_sets: list[DataSet]) -> Any:
     """Share against score, a panel for each system, a colour for each source."""
-    systems = [name for name in SYSTEMS if any(each.system == name for each in data_sets)]
+    systems = [name for name in SYSTEMS if any(data_set.system == name for data_set in data_sets)]
     columns = min(5, len(systems))
     rows = -(-len(systems) // columns)
     with styled_figure(2.4 * columns, 2.5 * rows + 0.5) as figure:
         places = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
         for place, name in zip(places, systems, strict=False):
             for i, source in enumerate(sources_of(max(SIZES))):
-                chosen = [each for each in data_sets if each.system == name and each.source == source]
-                xy = [each.score for each in chosen], [each.share for each in chosen]
+                chosen = [
+                    data_set
+                    for data_set in data_sets
+                    if data_set.system == name and data_set.source == source
+                ]
+                xy = [data_set.score for data_set in chosen], [data_set.share for data_set in chosen]
                 place.plot(*xy, ".", color=COLOURS[i], markersize=6, alpha=0.8, label=source)
             for level in (PARTLY, WELL):
                 begins = {"color": "#999999", "linestyle": ":", "linewidth": 1.0}
@@ -202,7 +208,7 @@ class Verdicts(SeededStudy[list[DataSet]]):
     def units(self) -> list[VerdictUnit]:
         systems = ("Pendulum", "MountainCar") if self.quick else tuple(SYSTEMS)
         sizes, episodes = ((25, 120), 3) if self.quick else (SIZES, 10)
-        slow = [  # planning through a simulator: each reward is a unit of its chosen
+        slow = [  # planning through a simulator: each reward is a unit of its own
             VerdictUnit(system, TRUE_DYNAMICS, max(sizes), seed, episodes, reward)
             for seed in self.seeds
             for system in reversed(systems)
