@@ -1,5 +1,7 @@
 """The posterior through inducing points, against the exact one and textbook formulas."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -281,6 +283,33 @@ def test_bad_points_change_nothing():
         rf.Sparse(rf.Matern(1.5), -1.0)
     assert len(sparse) == 30
     np.testing.assert_array_equal(sparse.std(at), before)
+
+
+def test_a_device_without_torch_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails
+    monkeypatch.delitem(sys.modules, "rewardfree.posterior.engine.backend_torch", raising=False)
+    with pytest.raises(ValueError, match=r"needs torch, which is not installed: use device=.cpu."):
+        rf.Sparse(KERNELS[0], 0.1, device="cuda")
+
+
+def test_single_precision_agrees_within_its_digits():
+    points, at = points_of(200), points_of(25, seed=1)
+    _, double = posteriors(KERNELS[1], 0.1, points, inducing=30)
+    single = rf.Sparse(KERNELS[1], 0.1, 30, dtype=np.float32)
+    single.extend(points)
+    targets = targets_of(points)
+    for one, other in (
+        (single.mean(targets, at), double.mean(targets, at)),
+        (single.std(at), double.std(at)),
+        (single.missed(targets), double.missed(targets)),
+    ):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-4 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, "float16", "no type"])
+def test_a_dtype_that_is_none_is_refused(dtype):
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        rf.Sparse(KERNELS[0], 0.1, dtype=dtype)
 
 
 def test_a_sparse_posterior_says_what_it_is():

@@ -1,6 +1,7 @@
 """Inducing points, and plans on real states: torch against NumPy. Run by `make test-gpu`."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -304,10 +305,11 @@ def test_dynamics_agree(inducing, noise, dtype):
         spread = ours.spread(*asked)
         agree(dynamics.spread(*asked), spread, dtype, size=prior * float((spread / ours.std(*asked)).max()))
     assert theirs.noisy == ours.noisy == (noise > 0.0)
-    agree(theirs.residuals, ours.residuals, dtype)
+    agree(theirs.residuals, ours.residuals, dtype, size=float(ours.unit.max()))  # what is left of the changes
     parts = [np.arange(20), np.arange(300, 390)]
     missed = ours.targets - np.abs(ours.targets)  # which parts are left out does not depend on the values
-    agree(theirs.design.missed(missed, parts), ours.design.missed(missed, parts), dtype)
+    size = float(np.abs(missed).max())
+    agree(theirs.design.missed(missed, parts), ours.design.missed(missed, parts), dtype, size)
     assert theirs.on_cpu.placement.default and theirs.on_cpu.on_cpu is theirs.on_cpu
 
 
@@ -375,7 +377,7 @@ def test_a_plan_acts_and_is_saved_without_torch(torch, tmp_path):
         "assert 'torch' not in sys.modules"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
-    subprocess.run(command, check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     np.testing.assert_array_equal(np.load(tmp_path / "actions.npy"), theirs.act(data.state[:50], h=0))
     held = [theirs.on_mesh, theirs.on_mesh.predictor, theirs.mesh_values, theirs.on_mesh.predictor._change]
     assert not any(isinstance(value, torch.Tensor) for part in held for value in vars(part).values())
