@@ -42,7 +42,7 @@ class InducingPoints:
         jitter, queries = JITTER * prior, min(most, len(pool))
         rows, sigma = largest_sigma_first(
             variance,
-            lambda i: kernel.between(pool[i : i + 1], pool)[0],
+            algebra.each_row(kernel, pool),
             algebra.zeros(queries, len(pool)),
             queries,
             jitter,

@@ -6,6 +6,7 @@ a factor of K_mm in single precision would be noise. Torch is in linear_algebra_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import array_api_compat.numpy
@@ -64,6 +65,9 @@ class LinearAlgebra(Protocol):
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         """k(x, y), (m,n)."""
 
+    def each_row(self, kernel: Kernel, points: Array) -> Callable[[int], Array]:
+        """i -> k(z_i, Z) for points Z, (n,): computed when it is asked for, or all of them beforehand."""
+
     def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
         """k(x, y) @ weights, (m,c), without the matrix k(x, y)."""
 
@@ -121,6 +125,9 @@ class OnNumpy:
 
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         return kernel_rows(kernel, x, y)
+
+    def each_row(self, kernel: Kernel, points: Array) -> Callable[[int], Array]:
+        return lambda i: kernel.between(points[i : i + 1], points)[0]
 
     def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
         return weighted(kernel, self.array(x), self.array(y), weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import array_api_compat.torch
@@ -68,6 +69,14 @@ class OnTorch:
 
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
         return kernel.between(x, y)
+
+    def each_row(self, kernel: Kernel, points: Array) -> Callable[[int], Array]:
+        # One row is dozens of launches and next to no work.
+        matrix, size = self.zeros(len(points), len(points)), max(1, self.block // len(points))
+        for start in range(0, len(points), size):
+            rows = slice(start, start + size)
+            matrix[rows] = kernel.between(points[rows], points)
+        return lambda i: matrix[i]
 
     def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
         return weighted(kernel, x, y, weights, self.block)
