@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rewardfree as rf
-from rewardfree.posterior import Design
+from rewardfree.posterior import Design, engine
 from rewardfree.posterior.engine.linear_algebra import OnNumpy
 from rewardfree.posterior.growing_factor import MOST_WAITING, GrowingFactor
 
@@ -288,6 +288,7 @@ def test_bad_points_change_nothing():
 def test_a_device_without_torch_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails
     monkeypatch.delitem(sys.modules, "rewardfree.posterior.engine.backend_torch", raising=False)
+    monkeypatch.delattr(engine, "backend_torch", raising=False)
     with pytest.raises(ValueError, match=r"needs torch, which is not installed: use device=.cpu."):
         rf.Sparse(KERNELS[0], 0.1, device="cuda")
 
