@@ -235,10 +235,33 @@ def test_each_kind_of_world_refuses_the_arguments_of_the_other():
         rf.plan(data, "0.5", DynamicsPlanner())
 
 
-@pytest.mark.parametrize("options", [{"device": "cuda"}, {"dtype": np.float32}, {"seed": 1}])
-def test_real_states_refuse_the_arguments_of_finite_worlds(options):
-    with pytest.raises(ValueError, match="finite worlds"):
+def test_real_states_refuse_the_arguments_of_finite_worlds():
+    with pytest.raises(ValueError, match="seed= is for finite worlds"):
+        rf.plan(explored(), QUADRATIC, seed=1)
+
+
+@pytest.mark.parametrize("options", [{"device": "cuda"}, {"dtype": np.float32}])
+def test_planners_without_a_mesh_take_no_device(options):
+    with pytest.raises(ValueError, match=r"device= and dtype= on real states are for DynamicsPlanner\(\)"):
+        rf.plan(explored(), QUADRATIC, rf.Mean(clip="range"), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"device": "gpu"}, 'device must be "cpu", "cuda" or "cuda:N", got "gpu"'),
+        ({"dtype": np.int64}, "dtype must be float64 or float32, got <class 'numpy.int64'>"),
+    ],
+)
+def test_a_device_or_a_dtype_that_is_none_is_refused_before_a_fit(options, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
         rf.plan(explored(), QUADRATIC, **options)
+
+
+def test_single_precision_plans_as_double():
+    plans = [rf.plan(explored(), QUADRATIC, dtype=dtype) for dtype in (None, np.float32)]
+    tables = [plan.mesh_values.tables for plan in plans]
+    np.testing.assert_allclose(tables[1], tables[0], rtol=0, atol=1e-4 * np.abs(tables[0]).max())
 
 
 def test_planners_of_finite_worlds_take_no_starts_and_have_no_ties_here():

@@ -9,7 +9,6 @@ import pytest
 
 import rewardfree as rf
 from reference_worlds import FINITE, KERNEL, MODEL, POOLED, explored
-from rewardfree.arrays import Placement
 from rewardfree.planning import FinitePlan, Plan, Planner, PlanRequest, plan_runs
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
@@ -165,7 +164,7 @@ REFUSED = {
     "seed must be a whole number of at least 0, got -1": {"seed": -1},
     "seed must be a whole number, got 'x'": {"seed": "x"},
 }
-FOR_FINITE = "device=, dtype= and seed= are for finite worlds: this plan runs on the CPU"
+FOR_FINITE = "seed= is for finite worlds, where ties are drawn: leave it out"
 FOR_WORLDS = "terminated= and starts= are for real states: a finite world knows its own"
 
 
@@ -180,8 +179,6 @@ def test_a_request_refuses_what_makes_no_sense(said, kind):
     ("kind", "options", "said"),
     [
         ("puck", {"seed": 1}, FOR_FINITE),
-        ("puck", {"placement": Placement("cuda")}, FOR_FINITE),
-        ("puck", {"placement": Placement("cpu", "float32")}, FOR_FINITE),
         ("puck", {"model": dataclasses.replace(POOLED, timed=True)}, "timed=True is for finite worlds"),
         ("finite", {"terminated": "s > 0.5"}, FOR_WORLDS),
         ("finite", {"starts": [[0.1]]}, FOR_WORLDS),

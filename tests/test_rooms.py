@@ -30,7 +30,7 @@ WHOLE_PACKAGE = {"experiments", "report", "studies", "studio", "cli"}  # may say
 THEORY = {*SMALL, "kernels", "posterior", "theory"}
 ENGINE_NEEDS = {"numpy", "scipy", "array_api_compat", "threadpoolctl"} | sys.stdlib_module_names
 WITH_GYMNASIUM = {"worlds/gymnasium.py"}  # inside functions: nobody waits for it who does not use it
-WITH_TORCH = {"posterior/engine/backend_torch.py", "posterior/engine/replay.py"}
+WITH_TORCH = {f"posterior/engine/{name}.py" for name in ("backend_torch", "linear_algebra_torch", "replay")}
 #: The public doors, and the commands of the command line, where every argument is one that a user names.
 DOORS = {"explore", "explore_many", "plan", "plan_many", "learning_curves"}
 MOST_PARAMETERS = 10

@@ -176,7 +176,7 @@ def without_cuda(monkeypatch):
     def free_bytes(device):
         raise ValueError(f"there is no {device} here")
 
-    monkeypatch.setattr(backend, "_with_torch", lambda device: SimpleNamespace(free_bytes=free_bytes))
+    monkeypatch.setattr(backend, "with_torch", lambda device: SimpleNamespace(free_bytes=free_bytes))
     return "there is no cuda here"
 
 

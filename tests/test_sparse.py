@@ -1,12 +1,15 @@
 """The posterior through inducing points, against the exact one and textbook formulas."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rewardfree as rf
-from rewardfree.posterior import Design
+from rewardfree.posterior import Design, engine
+from rewardfree.posterior.engine.linear_algebra import OnNumpy
 from rewardfree.posterior.growing_factor import MOST_WAITING, GrowingFactor
 
 KERNELS = [
@@ -231,7 +234,7 @@ def test_what_the_exact_posterior_misses_of_parts_is_that_of_a_regression_withou
 
 def test_a_growing_factor_answers_as_the_matrix_itself():
     rng = np.random.default_rng(0)
-    growing, matrix = GrowingFactor(5, 0.3), 0.3 * np.eye(5)
+    growing, matrix = GrowingFactor(OnNumpy(), 5, 0.3), 0.3 * np.eye(5)
     columns, rows = rng.normal(size=(5, 3)), rng.normal(size=(4, 5))
     for size in (3, 1, 1, MOST_WAITING, 1, 200, 2):
         added = rng.normal(size=(size, 5))
@@ -280,6 +283,34 @@ def test_bad_points_change_nothing():
         rf.Sparse(rf.Matern(1.5), -1.0)
     assert len(sparse) == 30
     np.testing.assert_array_equal(sparse.std(at), before)
+
+
+def test_a_device_without_torch_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails
+    monkeypatch.delitem(sys.modules, "rewardfree.posterior.engine.backend_torch", raising=False)
+    monkeypatch.delattr(engine, "backend_torch", raising=False)
+    with pytest.raises(ValueError, match=r"needs torch, which is not installed: use device=.cpu."):
+        rf.Sparse(KERNELS[0], 0.1, device="cuda")
+
+
+def test_single_precision_agrees_within_its_digits():
+    points, at = points_of(200), points_of(25, seed=1)
+    _, double = posteriors(KERNELS[1], 0.1, points, inducing=30)
+    single = rf.Sparse(KERNELS[1], 0.1, 30, dtype=np.float32)
+    single.extend(points)
+    targets = targets_of(points)
+    for one, other in (
+        (single.mean(targets, at), double.mean(targets, at)),
+        (single.std(at), double.std(at)),
+        (single.missed(targets), double.missed(targets)),
+    ):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-4 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, "float16", "no type"])
+def test_a_dtype_that_is_none_is_refused(dtype):
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        rf.Sparse(KERNELS[0], 0.1, dtype=dtype)
 
 
 def test_a_sparse_posterior_says_what_it_is():

@@ -1,13 +1,13 @@
 """torch against NumPy, on the CPU and on CUDA where there is one. Run by `make test-gpu`."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 import rewardfree as rf
+from torch_devices import on_every_device
 
 pytestmark = pytest.mark.torch
+pytest_generate_tests = on_every_device
 KERNELS = [
     rf.SquaredExponential((0.2, 0.3)),
     rf.Matern(0.5, 0.1),
@@ -19,16 +19,6 @@ KERNELS = [
     rf.kernels.Delta(),
     2.0 * rf.Matern(1.5, 0.3) * rf.SquaredExponential(0.4) + rf.Linear(),
 ]
-
-
-def pytest_generate_tests(metafunc):
-    if "device" in metafunc.fixturenames:
-        devices = ["cpu"]
-        if importlib.util.find_spec("torch"):  # without it these tests are collected, and left out
-            import torch
-
-            devices += ["cuda"] * torch.cuda.is_available()
-        metafunc.parametrize("device", devices)
 
 
 @pytest.fixture

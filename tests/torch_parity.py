@@ -20,7 +20,8 @@ def main() -> int:
 
     if not torch.cuda.is_available():
         sys.stdout.write(f"torch {torch.__version__} sees no CUDA device: parity is run on the CPU alone\n")
-    return pytest.main(["-m", "torch", str(Path(__file__).with_name("test_torch.py"))])
+    files = ("test_torch.py", "test_torch_states.py")
+    return pytest.main(["-m", "torch", *(str(Path(__file__).with_name(name)) for name in files)])
 
 
 if __name__ == "__main__":

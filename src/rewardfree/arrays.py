@@ -1,5 +1,6 @@
 """Array types and namespaces, and the checks of every array and number that a caller gives."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -80,6 +81,11 @@ def clip(values: Array, low: Any, high: Any) -> Array:
     return namespace(values).clip(values, low, high)
 
 
+def at_least_zero(values: Array) -> Array:
+    """max(values, 0)."""
+    return values.clamp_min(0.0) if array_api_compat.is_torch_array(values) else np.maximum(values, 0.0)
+
+
 def float_dtype(dtype: Any) -> Any:
     """`dtype` as NumPy's float64 or float32; any other type is refused."""
     try:
@@ -118,8 +124,9 @@ def check_finite(values: Array, name: str) -> None:
     xp = namespace(finite)
     if not bool(xp.all(finite)):
         bad = int(xp.sum(xp.astype(~finite, xp.int64)))
+        size = math.prod(values.shape)
         raise ValueError(
-            f"{name} must be finite, got {bad} NaN or infinite of {values.size} values in {values.dtype}"
+            f"{name} must be finite, got {bad} NaN or infinite of {size} values in {values.dtype}"
         )
 
 
@@ -141,14 +148,19 @@ def as_points(values: Any, name: str = "points", dim: int | None = None) -> Arra
 
 def as_targets(values: Any, n: int, dtype: Any) -> Any:
     """`values` as finite targets of n points in NumPy: one column (n,), or c columns (n,c)."""
+    targets = cast(targets_of(values, n), dtype)
+    check_finite(targets, "targets")
+    return targets
+
+
+def targets_of(values: Any, n: int) -> Array:
+    """`values` as targets of n points: one column (n,), or c columns (n,c)."""
     targets = as_array(values, "targets")
     if targets.ndim not in (1, 2) or targets.shape[0] != n:
         raise ValueError(
             f"targets must have shape ({n},) or ({n}, c), one per point in the order of extend, "
             f"got {tuple(targets.shape)}"
         )
-    targets = cast(targets, dtype)
-    check_finite(targets, "targets")
     return targets
 
 

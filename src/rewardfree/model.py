@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from rewardfree.arrays import (
+    CPU,
     Array,
     DType,
     Floats,
     Integers,
+    Placement,
     as_array,
     as_horizon,
     as_points,
@@ -149,9 +151,13 @@ class Model:
             return self
         return replace(self, kernel=self.kernel.at_most(points))
 
-    def design(self, **options: Any) -> Design | Sparse:
-        """An empty posterior for points anywhere; exact unless `inducing` is a number. See `for_points`."""
+    def design(self, placement: Placement = CPU, **options: Any) -> Design | Sparse:
+        """An empty posterior for points anywhere; exact unless `inducing` is a number. See `for_points`.
+
+        With inducing points it is computed at `placement`; an exact one is always NumPy's.
+        """
         if isinstance(self.inducing, int):
+            options = {"device": placement.device or "cpu", "dtype": placement.dtype, **options}
             return self.posterior(Sparse, inducing=self.inducing, **options)
         return self.posterior(Design, **options)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import CPU, Placement
 from rewardfree.data import Samples
 from rewardfree.kernels.fitting import evenly
 from rewardfree.model import Model
-from rewardfree.posterior.products import weighted
-from rewardfree.threads import one_blas_thread
+from rewardfree.posterior.kernel_sum import KernelSum
 from rewardfree.worlds import Box, ScaledModel, Spaces, StateChange
 
 #: Above this share of the variance of the state change, what the regression leaves is taken for noise.
@@ -28,7 +28,8 @@ class Dynamics:
     """Kernel ridge regression of the state change s' - s on (s,a), from n transitions.
 
     Angles enter as cos and sin and change the shorter way round. One kernel serves all variables, each in
-    units of its own spread.
+    units of its own spread. With another `placement` predictions are computed there, and so is a posterior
+    through inducing points; what goes in and comes out is NumPy's, and so are basis and weights.
     """
 
     def __init__(
@@ -40,15 +41,22 @@ class Dynamics:
         middle: Any,
         unit: Any,
         ends: tuple[Any, Any],
+        placement: Placement = CPU,
     ) -> None:
         self.spaces, self.space, self.scaled, self.ends = spaces, _box(spaces), scaled, ends
+        self.placement = placement
         self._reach = replace(self.space, low=tuple(ends[0]), high=tuple(ends[1]))
         self.basis, self.weights = basis, weights  # (p,f) and (p,d): p = n, or inducing points
         self.middle, self.unit = middle, unit  # (d,) each
 
     @classmethod
     def learn(
-        cls, spaces: Spaces, model: Model, samples: Samples, scaled: ScaledModel | None = None
+        cls,
+        spaces: Spaces,
+        model: Model,
+        samples: Samples,
+        scaled: ScaledModel | None = None,
+        placement: Placement = CPU,
     ) -> Dynamics:
         """From transitions. Of an automatic model the kernel is fitted to them, unless it is `scaled`."""
         space = _box(spaces)
@@ -57,13 +65,14 @@ class Dynamics:
         scaled = replace(scaled, model=scaled.model.for_points(len(samples)))
         points = scaled.inputs(spaces, samples.state, samples.action)
         change = StateChange.of(spaces, samples.state, samples.next_state).behind_walls(scaled.model, points)
-        design = scaled.model.design()
+        design = scaled.model.design(placement)
         design.extend(points)
         seen = np.concatenate([samples.state, samples.next_state])
         # Bounds may be a user's guess: what was seen beyond them is not cut off.
         ends = np.minimum(space.low, seen.min(axis=0)), np.maximum(space.high, seen.max(axis=0))
         weights = design.weights(change.targets)
-        dynamics = cls(spaces, scaled, design.basis_points, weights, change.middle, change.unit, ends)
+        basis = design.basis_points
+        dynamics = cls(spaces, scaled, basis, weights, change.middle, change.unit, ends, placement)
         dynamics.__dict__.update(design=design, targets=change.targets, points=points)
         return dynamics
 
@@ -75,9 +84,17 @@ class Dynamics:
     def next_state(self, state: Any, action: Any) -> Any:
         """The mean of s' for states (n,d) and actions: (n,d), angles in [-pi, pi), within bounds."""
         points = self.scaled.inputs(self.spaces, state, action)
-        with one_blas_thread():
-            change = weighted(self.model.fixed, points, self.basis, self.weights)
-        return self.inside(state + change * self.unit + self.middle)
+        return self.inside(state + self._change(points) * self.unit + self.middle)
+
+    @cached_property
+    def _change(self) -> KernelSum:
+        """The mean of the change in its units, at points (n,f).
+
+        Weights of all points are large and cancel: an exact posterior is predicted from in float64.
+        """
+        exact = not isinstance(self.model.inducing, int)
+        placement = replace(self.placement, dtype=None) if exact else self.placement
+        return KernelSum(self.model.fixed, self.basis, self.weights, placement)
 
     def inside(self, state: Any) -> Any:
         """States (n,d) with angles wrapped, within the bounds or what was seen beyond them."""
@@ -102,9 +119,20 @@ class Dynamics:
         return self.basis
 
     @cached_property
+    def on_cpu(self) -> Dynamics:
+        """The same, predicted by NumPy: what plans act on. A posterior is made anew if one is asked for."""
+        if self.placement.default:
+            return self
+        parts = self.basis, self.weights, self.middle, self.unit, self.ends
+        here = Dynamics(self.spaces, self.scaled, *parts)
+        known = ("points", "targets", "residuals", "noise_sample", "_energy")
+        here.__dict__.update({name: self.__dict__[name] for name in known if name in self.__dict__})
+        return here
+
+    @cached_property
     def design(self) -> Any:
         """The posterior on the points."""
-        design = self.model.design()
+        design = self.model.design(self.placement)
         design.extend(self.points)
         return design
 

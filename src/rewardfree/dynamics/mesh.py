@@ -1,7 +1,10 @@
 """A regular mesh of states: values by convex interpolation, and where actions lead from its nodes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -9,8 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rewardfree.arrays import CPU, Placement
 from rewardfree.dynamics.stencils import added_up
 from rewardfree.dynamics.termination import nearest
+from rewardfree.posterior import linear_algebra
 from rewardfree.worlds.spaces import Box, Spaces
 
 #: A noisy next state is represented by this many draws, or fewer where the matrix would grow too large.
@@ -135,9 +140,11 @@ class MeshDynamics:
         is_end: Callable[[Any], Any],
         noisy: bool,
         most_draws: int = DRAWS,
+        placement: Placement = CPU,
     ) -> None:
         self.spaces, self.predictor, self.mesh, self.actions = spaces, predictor, mesh, actions
         self.is_end, self.noisy, self.most_draws = is_end, noisy, most_draws
+        self.algebra = linear_algebra(placement)  # of value iteration
 
     @cached_property
     def pairs(self) -> tuple[Any, Any]:
@@ -170,6 +177,18 @@ class MeshDynamics:
         """V at the nodes -> E[V(s')] for every action and node, (a*m,m); nothing follows an end."""
         share = 1.0 / len(self.outcomes)
         return self.mesh.matrix(self.outcomes, [np.where(self.is_end(s), 0.0, share) for s in self.outcomes])
+
+    @cached_property
+    def transitions(self) -> Any:
+        """The matrix where values are iterated."""
+        return self.algebra.sparse(self.matrix)
+
+    def through(self, predictor: NextStateModel) -> MeshDynamics:
+        """The same on the CPU, with another predictor of the same next states: what is computed is kept."""
+        here = copy(self)
+        here.predictor, here.algebra = predictor, linear_algebra(CPU)
+        here.__dict__.pop("transitions", None)
+        return here
 
     def noise(self, state: Any, draws: int = DRAWS) -> Any:
         """What the transitions nearest to states (n,d) missed when left out, (k,n,d).

@@ -48,6 +48,8 @@ def plan(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    device: str = "cpu",
+    dtype: DType | None = None,
     progress: bool | None = None,
 ) -> WorldPlan: ...
 
@@ -92,8 +94,9 @@ def plan(
     of the data. `horizon` defaults to the data's; with `math.inf` and a `discount`
     `DynamicsPlanner` plans for no end.
     On real states `terminated` says where episodes end (a function or a formula; by default as the data saw
-    it), `starts` (k,d) where they begin; `seed`, `device` and `dtype` are for finite worlds. `progress`: a
-    line on standard error; None: on a terminal, after two seconds.
+    it), `starts` (k,d) where they begin; `seed` is for finite worlds. `device="cuda"` computes there what is
+    large (on real states for `DynamicsPlanner`), and the plan acts on the CPU. `progress`: a line on standard
+    error; None: on a terminal, after two seconds.
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
@@ -128,6 +131,8 @@ def plan_many(
     *,
     terminated: Termination | None = None,
     starts: States | None = None,
+    device: str = "cpu",
+    dtype: DType | None = None,
     progress: bool | None = None,
 ) -> list[WorldPlan]: ...
 
@@ -206,6 +211,11 @@ def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
         raise ValueError(
             f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
         )
+    if isinstance(request.data, Experience) and not (request.placement.default or planner.takes_device):
+        raise ValueError(
+            f"device= and dtype= on real states are for DynamicsPlanner(): {planner!r} plans on the CPU, "
+            "leave them out"
+        )
     return _checked(planner, planner.plan(request), request.rewards)
 
 
@@ -233,6 +243,7 @@ class DefaultPlanner(Planner):
     """
 
     takes_starts: ClassVar[bool] = True  # where the one it chooses does
+    takes_device: ClassVar[bool] = True  # likewise
 
     def plan(self, request: PlanRequest) -> list[Any]:
         request = _using_all(request)

@@ -68,8 +68,8 @@ class PlanRequest:
         if not isinstance(self.data, Experience):
             if self.terminated is not None or self.starts is not None:
                 raise ValueError("terminated= and starts= are for real states: a finite world knows its own")
-        elif not self.placement.default or seed:
-            raise ValueError("device=, dtype= and seed= are for finite worlds: this plan runs on the CPU")
+        elif seed:
+            raise ValueError("seed= is for finite worlds, where ties are drawn: leave it out")
         elif self.used_model.timed:
             raise ValueError(TIMED_ON_REAL_STATES)
 
@@ -149,6 +149,8 @@ class Planner(ABC):
     plans_finite: ClassVar[bool] = True
     #: Whether it plans from `starts`, the first states that a user names; else these are refused.
     takes_starts: ClassVar[bool] = False
+    #: Whether it plans on real states with a `device` or a `dtype`; else these are refused there.
+    takes_device: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:

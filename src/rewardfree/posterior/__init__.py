@@ -5,6 +5,7 @@ from rewardfree.posterior.counts import Counts
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.earlier import EarlierPosteriors
 from rewardfree.posterior.engine.backend import room_for
+from rewardfree.posterior.engine.linear_algebra import LinearAlgebra, linear_algebra
 from rewardfree.posterior.feature_maps import (
     FourierFeatures,
     PolynomialFeatures,
@@ -29,6 +30,7 @@ __all__ = [
     "FeatureLattice",
     "FourierFeatures",
     "Lattice",
+    "LinearAlgebra",
     "Partition",
     "PartitionLattice",
     "PointPosterior",
@@ -42,5 +44,6 @@ __all__ = [
     "check_features",
     "check_table",
     "features_at",
+    "linear_algebra",
     "room_for",
 ]

@@ -24,7 +24,7 @@ from rewardfree.kernels.fitting import leave_one_out
 from rewardfree.posterior.greedy import largest_sigma_first
 from rewardfree.posterior.products import kernel_rows
 from rewardfree.posterior.protocol import PointPosterior
-from rewardfree.posterior.variance import not_positive_definite, rounding_floor
+from rewardfree.posterior.variance import clipped_variance, not_positive_definite
 from rewardfree.threads import one_blas_thread
 
 #: Queries are answered in blocks whose kernel matrix stays below this many bytes.
@@ -215,11 +215,7 @@ class Design(PointPosterior):
 
     def _clipped(self, variance: Any, prior: float, points: int) -> Any:
         """max(variance, 0). A variance so negative that rounding does not explain it is an error."""
-        lowest = float(variance.min())
-        if not lowest >= rounding_floor(prior, self.ridge, points, float(np.finfo(self.dtype).eps)):
-            symptom = f"a variance of {lowest:.3g}"
-            raise not_positive_definite(self.kernel, self.ridge, points, symptom)
-        return np.maximum(variance, 0.0)
+        return clipped_variance(variance, self.kernel, prior, self.ridge, points)
 
     def _solve(self, columns: Any) -> Any:
         """(K_n + ridge I)^-1 columns, (n,c)."""

@@ -5,17 +5,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rewardfree.arrays import Floats, Integers
+from rewardfree.arrays import Array, Floats, Integers, namespace
 from rewardfree.ties import argmax_tied
 
 
 def largest_sigma_first(
-    variance: Floats,
-    covariance: Callable[[int], Floats],
-    rows: Floats,
+    variance: Array,
+    covariance: Callable[[int], Array],
+    rows: Array,
     queries: int,
     ridge: float,
-    clipped: Callable[[Floats, int], Floats],
+    clipped: Callable[[Array, int], Array],
 ) -> tuple[Integers, Floats]:
     """The next q candidates of m, each where sigma is then largest: indices and sigma, (q,).
 
@@ -23,12 +23,12 @@ def largest_sigma_first(
     its row i is covariance(i) (m,) less the products of the columns of `rows` (n+q,m), of which n are given
     and q are written here. `clipped` checks a variance, given the number of rows that made it.
     """
-    first = len(rows) - queries
+    first, sqrt = len(rows) - queries, namespace(variance).sqrt
     chosen, sigma = np.empty(queries, np.int64), np.empty(queries)
     for i in range(queries):
         n = first + i
         variance = clipped(variance, n + 1)
-        best = int(argmax_tied(np.sqrt(variance)))
+        best = int(argmax_tied(sqrt(variance)))
         chosen[i], sigma[i] = best, math.sqrt(variance[best])
         row = (covariance(best) - rows[:n, best] @ rows[:n]) / math.sqrt(variance[best] + ridge)
         rows[n], variance = row, variance - row * row

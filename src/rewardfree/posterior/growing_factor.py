@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.blas import dsyrk, dtrsm
-
-from rewardfree.arrays import Floats
+from rewardfree.arrays import Array
+from rewardfree.posterior.engine.linear_algebra import LinearAlgebra
 
 #: The most rows that wait beside the factor of B before it is computed again: O(m^2) a row, not O(m^3).
 MOST_WAITING = 64
@@ -22,85 +19,80 @@ class GrowingFactor:
     I + V^T V, (w,w).
     """
 
-    def __init__(self, size: int, ridge: float) -> None:
-        self._ridge = ridge
-        self._gram = np.asfortranarray(np.diag(np.full(size, ridge)))  # its lower triangle
+    def __init__(self, algebra: LinearAlgebra, size: int, ridge: float) -> None:
+        self._algebra, self._xp, self._ridge = algebra, algebra.xp, ridge
+        self._gram = algebra.identity(size, ridge)  # its lower triangle
         self._stale = True  # whether D is older than it
         self._factor: Any = None
-        self._waiting: list[Floats] = []  # rows (w,m)
+        self._waiting: list[Array] = []  # rows (w,m)
         self._white: Any = None  # V^T (w,m) of those, and the factor of I + V^T V; None until it is asked for
 
-    def add(self, rows: Floats) -> None:
+    def add(self, rows: Array) -> None:
         """B += sum of phi phi^T for rows phi (b,m)."""
         self._white = None
         self._waiting.append(rows)
         if self._stale or sum(map(len, self._waiting)) > MOST_WAITING:
             self._settle()
 
-    def white(self, rows: Floats) -> Floats:
-        """Rows x (b,m) with x x'^T = phi B^-1 phi'^T. `rows` is overwritten."""
+    def white(self, rows: Array) -> Array:
+        """Rows x (b,m) with x x'^T = phi B^-1 phi'^T. `rows` may be overwritten."""
         self._settle()
-        return whitened(self._lower, rows)
+        return self._algebra.whitened(self._lower, rows)
 
-    def quadratic(self, rows: Floats) -> Floats:
-        """phi^T B^-1 phi for rows phi (b,m): (b,). `rows` is overwritten."""
-        white = whitened(self._lower, rows)
-        values = np.einsum("bm,bm->b", white, white)
+    def quadratic(self, rows: Array) -> Array:
+        """phi^T B^-1 phi for rows phi (b,m): (b,). `rows` may be overwritten."""
+        white = self._algebra.whitened(self._lower, rows)
+        values = self._algebra.squares(white)
         if self._waiting:
             waiting, inner = self._whitened_waiting
-            across = whitened(inner, white @ waiting.T)
-            values -= np.einsum("bw,bw->b", across, across)
-        return np.asarray(values)
+            across = self._algebra.whitened(inner, white @ waiting.T)
+            values -= self._algebra.squares(across)
+        return values
 
-    def solve(self, columns: Floats) -> Floats:
+    def solve(self, columns: Array) -> Array:
         """B^-1 x for columns x (m,c)."""
-        white = dtrsm(1.0, self._lower, columns, lower=1)
+        solved = self._algebra.solved
+        white = solved(self._lower, columns)
         if self._waiting:
             waiting, inner = self._whitened_waiting
-            across = dtrsm(1.0, inner, waiting @ white, lower=1)
-            white -= waiting.T @ dtrsm(1.0, inner, across, lower=1, trans_a=1)
-        return np.asarray(dtrsm(1.0, self._lower, white, lower=1, trans_a=1))
+            across = solved(inner, waiting @ white)
+            white -= waiting.T @ solved(inner, across, transposed=True)
+        return solved(self._lower, white, transposed=True)
 
     def half_logdet(self) -> float:
         """1/2 logdet(B/ridge)."""
         self._settle()
-        return float(np.log(np.diagonal(self._lower) / math.sqrt(self._ridge)).sum())
+        pivots = self._xp.linalg.diagonal(self._lower)
+        return float(self._xp.sum(self._xp.log(pivots / math.sqrt(self._ridge))))
 
-    def without(self, rows: Floats, columns: Floats) -> Floats:
+    def without(self, rows: Array, columns: Array) -> Array:
         """(I - F B^-1 F^T)^-1 x for rows F (p,m) that are part of B, and columns x (p,c)."""
-        p, m = rows.shape
+        xp, (p, m) = self._xp, rows.shape
         if p <= m:
-            white = self.white(rows.copy())
-            return np.asarray(np.linalg.solve(np.eye(p) - white @ white.T, columns))
+            white = self.white(self._algebra.own(rows))
+            return xp.linalg.solve(self._algebra.identity(p) - white @ white.T, columns)
         self._settle()
-        rest = np.tril(self._gram) + np.tril(self._gram, -1).T - rows.T @ rows
-        return np.asarray(columns + rows @ np.linalg.solve(rest, rows.T @ columns))
+        rest = xp.tril(self._gram) + xp.tril(self._gram, k=-1).T - rows.T @ rows
+        return columns + rows @ xp.linalg.solve(rest, rows.T @ columns)
 
     def _settle(self) -> None:
         """Bring B up to date with the rows that wait."""
         for rows in self._waiting:
-            self._gram = dsyrk(1.0, rows.T, beta=1.0, c=self._gram, lower=1, overwrite_c=1)
+            self._gram = self._algebra.with_squares(self._gram, rows)
             self._stale = True
         self._waiting, self._white = [], None
 
     @property
     def _lower(self) -> Any:
-        """D, in column order."""
+        """D."""
         if self._stale:
-            self._factor = cholesky(self._gram, lower=True, check_finite=False)
-            self._factor, self._stale = np.asfortranarray(self._factor), False
+            self._factor, self._stale = self._algebra.cholesky(self._gram), False
         return self._factor
 
     @property
     def _whitened_waiting(self) -> Any:
         if self._white is None:
-            rows = whitened(self._lower, np.concatenate(self._waiting))
-            inner = cholesky(rows @ rows.T + np.eye(len(rows)), lower=True, check_finite=False)
-            self._white = rows, np.asfortranarray(inner)
+            rows = self._algebra.whitened(self._lower, self._xp.concat(self._waiting))
+            inner = self._algebra.cholesky(rows @ rows.T + self._algebra.identity(len(rows)))
+            self._white = rows, inner
         return self._white
-
-
-def whitened(factor: Any, rows: Floats) -> Floats:
-    """D^-1 x for each row x of (b,m), for a lower factor D in column order. `rows` is overwritten."""
-    # rows.T is in the column order of LAPACK, so it is solved in place.
-    return np.asarray(dtrsm(1.0, factor, np.ascontiguousarray(rows).T, lower=1, overwrite_b=1).T)

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
-from scipy.linalg.blas import dtrsm
 
-from rewardfree.arrays import Floats
+from rewardfree.arrays import Array
 from rewardfree.kernels import Kernel
 from rewardfree.kernels.fitting import evenly
-from rewardfree.posterior.design import Design
-from rewardfree.posterior.growing_factor import whitened
-from rewardfree.posterior.products import kernel_rows
-from rewardfree.posterior.variance import not_positive_definite
+from rewardfree.posterior.engine.linear_algebra import LinearAlgebra
+from rewardfree.posterior.greedy import largest_sigma_first
+from rewardfree.posterior.variance import clipped_variance, not_positive_definite
 
 #: Inducing points are chosen from at most this many points, evenly spread over all of them.
 POOL = 10_000
@@ -28,34 +25,57 @@ JITTER, FEW = 1e-12, 10.0
 class InducingPoints:
     """m points and the factor C C^T = K_mm: phi(z) = C^-1 k_m(z) are the m features of a point."""
 
+    algebra: LinearAlgebra
     kernel: Kernel
-    points: Floats  # (m,f)
-    factor: Any  # C, (m,m) in column order
+    points: Array  # (m,f)
+    factor: Any  # C, (m,m)
 
     @classmethod
-    def chosen(cls, kernel: Kernel, points: Floats, most: int) -> InducingPoints:
+    def chosen(cls, algebra: LinearAlgebra, kernel: Kernel, points: Array, most: int) -> InducingPoints:
         """At most `most` of points (n,f): each where the variance given the others is largest.
 
         This is Alg 2 without noise, and a Cholesky factorisation of the kernel matrix with pivots.
         """
-        pool = points[evenly(len(points), POOL)]
-        jitter = JITTER * float(kernel._at(pool).max())
-        rows, sigma = Design(kernel, ridge=jitter).greedy(pool, min(most, len(pool)))
-        kept = pool[rows[sigma**2 > FEW * jitter]]
-        matrix = kernel.between(kept, kept)
-        matrix[np.diag_indices(len(kept))] += jitter
+        pool = algebra.array(points[algebra.index(evenly(len(points), POOL))])
+        variance = algebra.own(kernel._at(pool))
+        prior = float(algebra.xp.max(variance))
+        jitter, queries = JITTER * prior, min(most, len(pool))
+        rows, sigma = largest_sigma_first(
+            variance,
+            algebra.each_row(kernel, pool),
+            algebra.zeros(queries, len(pool)),
+            queries,
+            jitter,
+            lambda variance, points: clipped_variance(variance, kernel, prior, jitter, points),
+        )
+        kept = pool[algebra.index(rows[sigma**2 > FEW * jitter])]
+        matrix = kernel.between(kept, kept) + algebra.identity(len(kept), jitter)
         try:
-            return cls(kernel, kept, np.asfortranarray(cholesky(matrix, lower=True, check_finite=False)))
-        except LinAlgError:
+            return cls(algebra, kernel, kept, algebra.cholesky(matrix))
+        except np.linalg.LinAlgError:
             raise not_positive_definite(kernel, jitter, len(kept), "no Cholesky factor") from None
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def features(self, at: Floats) -> Floats:
-        """phi of points (b,f): (b,m)."""
-        return whitened(self.factor, kernel_rows(self.kernel, at, self.points))
+    def features(self, at: Array) -> Array:
+        """phi of points (b,f): (b,m). C^-1 multiplies rounding, so it sees kernel values in float64 alone."""
+        rows = self.algebra.kernel_rows(self.kernel, self.algebra.array(at), self.points)
+        return self.algebra.whitened(self.factor, rows)
 
-    def weights(self, of_features: Floats) -> Floats:
+    def kernel_rows(self, at: Array) -> Array:
+        """k(q, inducing points) of points (b,f), (b,m), in their dtype."""
+        return self.algebra.kernel_rows(self.kernel, at, self._rounded)
+
+    def weighted(self, at: Array, weights: Array) -> Array:
+        """k(q, inducing points) @ weights, (b,c)."""
+        return self.algebra.weighted(self.kernel, at, self._rounded, weights)
+
+    def weights(self, of_features: Array) -> Array:
         """Weights (m,c) of k(q, inducing points) that are the same as these of phi(q): C^-T w."""
-        return np.asarray(dtrsm(1.0, self.factor, of_features, lower=1, trans_a=1))
+        return self.algebra.solved(self.factor, of_features, transposed=True)
+
+    @property
+    def _rounded(self) -> Array:
+        """The points in the dtype of all."""
+        return self.algebra.points(self.points, "inducing points")

@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+from array_api_compat import device
 
-from rewardfree.arrays import Floats
+from rewardfree.arrays import Array, Floats, namespace
 from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum, closed_form_in_place
 
 #: The most numbers in a block of k(x, y): with its copies it fits into the cache of a core.
@@ -21,27 +22,32 @@ def kernel_rows(kernel: Kernel, x: Floats, y: Floats) -> Floats:
     return rows
 
 
-def weighted(kernel: Kernel, x: Floats, y: Floats, weights: Floats) -> Floats:
-    """k(x, y) @ weights for points (m,d), (n,d) and weights (n,c): (m,c).
+def weighted(kernel: Kernel, x: Array, y: Array, weights: Array, block: int = BLOCK) -> Array:
+    """k(x, y) @ weights for points (m,d), (n,d) and weights (n,c): (m,c), in the dtype of the weights.
 
-    Distances come from |x|^2 + |y|^2 - 2 x.y: several times faster, but nearly equal points lose half
-    of their digits. Means allow this, because k is flat there.
+    In NumPy distances come from |x|^2 + |y|^2 - 2 x.y: several times faster, but nearly equal points lose
+    half of their digits. Means allow this, because k is flat there. A linear part may be large, and much of
+    it cancels: weights are summed up first.
     """
+    fast = isinstance(x, np.ndarray)
     match kernel:
         case Sum(left=left, right=right):
-            return weighted(left, x, y, weights) + weighted(right, x, y, weights)
+            return weighted(left, x, y, weights, block) + weighted(right, x, y, weights, block)
         case Scaled(kernel=inner, variance=variance):
-            return variance * weighted(inner, x, y, weights)
+            return variance * weighted(inner, x, y, weights, block)
         case Linear(lengthscale=lengthscale, bias=bias):
-            scale = np.asarray(lengthscale)
-            return np.asarray((x / scale) @ ((y / scale).T @ weights) + bias * weights.sum(axis=0))
-        case SquaredExponential(lengthscale=lengthscale):
+            xp, where = namespace(weights), {"dtype": weights.dtype, "device": device(weights)}
+            scale = xp.asarray(lengthscale, **where)
+            u, v = (xp.asarray(points, **where) / scale for points in (x, y))
+            return u @ (v.T @ weights) + bias * xp.sum(weights, axis=0)
+        case SquaredExponential(lengthscale=lengthscale) if fast:
             return _stationary(math.inf, np.asarray(lengthscale), x, y, weights)
-        case Matern(nu=nu, lengthscale=lengthscale) if nu in (1.5, 2.5, math.inf):
+        case Matern(nu=nu, lengthscale=lengthscale) if fast and nu in (1.5, 2.5, math.inf):
             return _stationary(nu, np.asarray(lengthscale), x, y, weights)
-    products = np.empty((len(x), weights.shape[1]))
-    for rows in _blocks(len(x), len(y)):
-        products[rows] = kernel.between(x[rows], y) @ weights
+    xp = namespace(weights)
+    products = xp.zeros((len(x), weights.shape[1]), dtype=weights.dtype, device=device(weights))
+    for rows in _blocks(len(x), len(y), block):
+        products[rows] = xp.astype(kernel.between(x[rows], y), weights.dtype) @ weights
     return products
 
 
@@ -61,6 +67,6 @@ def _stationary(nu: float, lengthscale: Floats, x: Floats, y: Floats, weights: F
     return products
 
 
-def _blocks(m: int, n: int) -> list[slice]:
-    size = max(1, BLOCK // max(1, n))
+def _blocks(m: int, n: int, block: int = BLOCK) -> list[slice]:
+    size = max(1, block // max(1, n))
     return [slice(start, start + size) for start in range(0, m, size)]

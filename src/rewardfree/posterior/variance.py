@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rewardfree.arrays import Array, namespace
+from rewardfree.arrays import Array, at_least_zero, namespace
 from rewardfree.kernels import Kernel
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ def not_positive_definite(kernel: Kernel, ridge: float, points: int, symptom: st
         f"{kernel!r} with ridge {ridge:g} on {points} points gave {symptom}: "
         "use a larger ridge or float64, or check that the kernel is positive semi-definite"
     )
+
+
+def clipped_variance(variance: Array, kernel: Kernel, prior: float, ridge: float, points: int) -> Array:
+    """max(variance, 0) of one posterior. One so negative that rounding does not explain it is an error."""
+    xp = namespace(variance)
+    lowest = float(xp.min(variance))
+    if not lowest >= rounding_floor(prior, ridge, points, float(xp.finfo(variance.dtype).eps)):
+        raise not_positive_definite(kernel, ridge, points, f"a variance of {lowest:.3g}")
+    return at_least_zero(variance)
 
 
 @dataclass(frozen=True)

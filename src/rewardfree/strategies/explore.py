@@ -123,7 +123,10 @@ def explore(
     world = world if isinstance(world, FiniteWorld) else as_world(world)
     if not isinstance(world, FiniteWorld):
         if not Placement(device, dtype).default or posterior is not None:
-            raise ValueError("device=, dtype= and posterior= are for finite worlds: this one runs on the CPU")
+            raise ValueError(
+                "device=, dtype= and posterior= are for finite worlds: real states are explored on the CPU, "
+                "and rf.plan takes device= and dtype= for their data"
+            )
         chosen, fitting = _checked(world, model, strategy)
         limits = Limits.of(fitting, seconds, max_sigma, chosen.generative, **sizes)
         seed = count(seed, "seed", at_least=0)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import as_discount, count
+from rewardfree.arrays import Placement, as_discount, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import (
     DRAWS,
@@ -31,6 +31,7 @@ from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
 from rewardfree.planning.trust import doubt_fit, doubt_states, named
+from rewardfree.posterior import linear_algebra
 from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction
@@ -61,15 +62,17 @@ class Preparation:
         model: Model | None,
         terminated: Any,
         predictor: NextStateModel | None,
+        placement: Placement,
     ) -> None:
         # Not the data themselves, which hold this for the next reward.
-        self.planner, self.spaces = planner, data.spaces
+        self.planner, self.spaces, self.placement = planner, data.spaces, placement
+        linear_algebra(placement)  # which refuses what is not there, before a long fit
         self.observation, self.provenance = data.observation, data.provenance
         samples = data.at(np.flatnonzero(data.kept))
         if len(samples) < 2:
             raise ValueError(f"at least two transitions are needed to learn dynamics, got {len(samples)}")
         scaled = data.fitted if model is None else None
-        self.dynamics = Dynamics.learn(data.spaces, model or data.model, samples, scaled)
+        self.dynamics = Dynamics.learn(data.spaces, model or data.model, samples, scaled, placement)
         if not has_mesh(data.spaces):
             raise ValueError(
                 f"DynamicsPlanner takes up to {MOST_VARIABLES} state variables, "
@@ -106,14 +109,16 @@ class Preparation:
         model: Model | None,
         terminated: Any,
         predictor: NextStateModel | None,
+        placement: Placement,
     ) -> Preparation:
         """The one for these data, from the last time if nothing but the reward has changed."""
-        key = planner, model, terminated, predictor
+        parts = planner, data, model, terminated, predictor, placement
         if callable(terminated):  # what it answers may have changed since the last time
-            return cls(planner, data, model, terminated, predictor)
+            return cls(*parts)
+        key = planner, model, terminated, predictor, placement
         if key not in data.prepared:
             data.prepared.clear()  # one is enough: a mesh and its matrix are large
-            data.prepared[key] = cls(planner, data, model, terminated, predictor)
+            data.prepared[key] = cls(*parts)
         preparation: Preparation = data.prepared[key]
         return preparation
 
@@ -138,7 +143,14 @@ class Preparation:
             fits = int((rows / len(self.actions)) ** (1.0 / space.size))
             side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
         mesh = Mesh(low, high, (side,) * space.size, space.angular)
-        return MeshDynamics(self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy, draws)
+        parts = self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy, draws
+        return MeshDynamics(*parts, self.placement)
+
+    def acting(self, plan: MeshPlan) -> MeshPlan:
+        """The plan as it acts: on the CPU, wherever it was made."""
+        if self.placement.default or self.predictor is not self.dynamics:
+            return plan
+        return replace(plan, on_mesh=plan.on_mesh.through(self.dynamics.on_cpu))
 
 
 #: A plan that looks far ahead takes its time: it is tried from fewer first states.
@@ -266,6 +278,7 @@ class DynamicsPlanner(Planner):
     noise: bool | None = None
     plans_finite: ClassVar[bool] = False
     takes_starts: ClassVar[bool] = True
+    takes_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
@@ -332,7 +345,9 @@ def plan_on_mesh(
     if horizon is None and any(reward.uses_step for reward in rewards):
         raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
     with one_blas_thread():
-        preparation = Preparation.of(planner, data, request.model, request.terminated, predictor)
+        preparation = Preparation.of(
+            planner, data, request.model, request.terminated, predictor, request.placement
+        )
         request.tell(0.0)  # a fit is no measure of what is left
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = request.counted_discount
@@ -368,7 +383,7 @@ def _best(
     if preparation.predictor is preparation.dynamics:
         doubt_states(preparation.dynamics, best.met, name)
     tell(1.0)
-    return replace(best.plan, expected=float(best.returns.mean()))
+    return replace(preparation.acting(best.plan), expected=float(best.returns.mean()))
 
 
 def _horizon(request: PlanRequest) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import Array, namespace, to_numpy
 from rewardfree.dynamics import Mesh, MeshDynamics
 from rewardfree.estimates.backups import bellman_q
 from rewardfree.progress import Tell, tell_nobody
@@ -70,38 +71,45 @@ def value_iteration(
     `reward(h)` is r_h at every action and node, (a*m,); `changing` says that it depends on h. Without a
     horizon it goes on until values have settled.
     """
-    matrix, mesh = on_mesh.matrix, on_mesh.mesh
-    shape = (len(on_mesh.actions), mesh.size)
-    value = np.zeros(mesh.size)
-    kept, to_go, drift = [value.astype(np.float32)], [0], 0.0
-    r = None if changing else reward(0)
-    ending = float(matrix.sum(axis=1).min()) < 1.0 - 1e-9
+    matrix, mesh, algebra = on_mesh.transitions, on_mesh.mesh, on_mesh.algebra
+    xp, shape = algebra.xp, (len(on_mesh.actions), mesh.size)
+    value = algebra.zeros(mesh.size)
+    kept, to_go, drift = [_single(value)], [0], 0.0
+    r = None if changing else algebra.array(reward(0))
+    ending = float(on_mesh.matrix.sum(axis=1).min()) < 1.0 - 1e-9
     for k in range(1, (MOST_SWEEPS if horizon is None else horizon) + 1):
         if changing and horizon is not None:
-            r = reward(horizon - k)
+            r = algebra.array(reward(horizon - k))
         if horizon is not None:
             tell(k / horizon)
-        new = bellman_q(r, matrix @ value, discount).reshape(shape).max(axis=0)
+        new = bellman_q(r, matrix @ value, discount).reshape(shape)
+        new = xp.max(new, axis=0)
         if k % LOOK == 0 and not changing:
             change = new - value
             low, high = float(change.min()), float(change.max())
             # A change that is equal at all nodes will repeat, unless an episode can end.
             still = max(abs(low), abs(high)) if ending else high - low
-            if still <= SETTLED * max(float(np.ptp(new)), 1e-30):
+            if still <= SETTLED * max(float(new.max() - new.min()), 1e-30):
                 drift = 0.5 * (low + high) * discount
                 value = new
                 break
         value = new
         if changing or _is_kept(k, mesh.size):
-            kept.append(value.astype(np.float32))
+            kept.append(_single(value))
             to_go.append(k)
     if to_go[-1] != k:
-        kept.append(value.astype(np.float32))
+        kept.append(_single(value))
         to_go.append(k)
     if horizon is None:  # the last one alone, and all that would still be added
         total = value + (drift / (1.0 - discount) if discount < 1.0 else 0.0)
-        return MeshValues(mesh, total.astype(np.float32)[None], np.array([0]), discount, 0.0)
-    return MeshValues(mesh, np.array(kept), np.array(to_go), discount, drift)
+        return MeshValues(mesh, to_numpy(_single(total))[None], np.array([0]), discount, 0.0)
+    return MeshValues(mesh, to_numpy(xp.stack(kept)), np.array(to_go), discount, drift)
+
+
+def _single(value: Array) -> Array:
+    """As tables keep it."""
+    xp = namespace(value)
+    return xp.astype(value, xp.float32)
 
 
 def _is_kept(k: int, nodes: int) -> bool:

@@ -308,8 +308,8 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend:
     """NumPy for NumPy candidates and device "cpu"; torch for tensors, or when a device is named for it."""
-    if array_api_compat.is_torch_array(candidates) or not _on_cpu(device):
-        backend: Backend = _with_torch(device).TorchBackend.on(candidates, device, dtype)
+    if array_api_compat.is_torch_array(candidates) or not on_cpu(device):
+        backend: Backend = with_torch(device).TorchBackend.on(candidates, device, dtype)
         return backend
     if not isinstance(candidates, np.ndarray):
         raise ValueError(f"candidates must be a NumPy array or a torch tensor, got {type(candidates)}")
@@ -318,16 +318,17 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
 
 def room_for(device: str) -> int:
     """How many bytes of posteriors to hold at a time: 256 MiB on the CPU, half of the free memory on CUDA."""
-    return 2**28 if _on_cpu(device) else int(_with_torch(device).free_bytes(device)) // 2
+    return 2**28 if on_cpu(device) else int(with_torch(device).free_bytes(device)) // 2
 
 
-def _on_cpu(device: str | None) -> bool:
+def on_cpu(device: str | None) -> bool:
+    """Whether NumPy is meant; what is no device is refused."""
     if device is not None and device.split(":")[0] not in ("cpu", "cuda"):
         raise ValueError(f'device must be "cpu", "cuda" or "cuda:N", got "{device}"')
     return device in (None, "cpu")
 
 
-def _with_torch(device: str | None) -> Any:
+def with_torch(device: str | None) -> Any:
     """The module backend_torch, which needs torch."""
     try:
         from rewardfree.posterior.engine import backend_torch

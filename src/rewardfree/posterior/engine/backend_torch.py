@@ -52,10 +52,14 @@ class TorchBackend:
     @classmethod
     def on(cls, candidates: Array, device: str | None, dtype: Any) -> TorchBackend:
         """On the device and of the dtype of the candidates, unless others are named."""
-        dtype = candidates.dtype if dtype is None else dtype
+        return cls.of(device or candidates.device, candidates.dtype if dtype is None else dtype)
+
+    @classmethod
+    def of(cls, device: Any, dtype: Any) -> TorchBackend:
+        """Of a dtype as NumPy or torch names it."""
         if not isinstance(dtype, torch.dtype):
             dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), dtype)
-        return cls(device or candidates.device, dtype)
+        return cls(device, dtype)
 
     def array(self, values: Any) -> Array:
         if isinstance(values, torch.Tensor):
