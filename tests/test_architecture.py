@@ -18,7 +18,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
 ONLY_DATA = {"data/transitions.py", "data/experience.py"}
 #: What `rewardfree reproduce` runs in other processes.
 IN_WORKERS = {"experiments/curves.py"}
-NEEDS_TORCH = {"posterior/engine/backend_torch.py", "posterior/engine/replay.py"}
+NEEDS_TORCH = {f"posterior/engine/{name}.py" for name in ("backend_torch", "linear_algebra_torch", "replay")}
 REPRODUCE = "`rewardfree reproduce figure1`"
 
 
