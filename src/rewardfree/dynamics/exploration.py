@@ -12,7 +12,7 @@ from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
-from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled
+from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled, until_end
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import PointPosterior
@@ -117,7 +117,7 @@ class ExplorationValue:
 
     @cached_property
     def _on_mesh(self) -> MeshDynamics:
-        return MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
+        return MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end)
 
     @cached_property
     def _at_nodes(self) -> tuple[Any, Any]:
@@ -136,7 +136,7 @@ class ExplorationValue:
         """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
         states, actions = self.spaces.every_pair(state, self.actions)
         next_states = self.dynamics.next_state(states, actions)
-        later = np.where(self.is_end(next_states), 0.0, self.mesh.at(self.value, next_states))
+        later = until_end(self.mesh.at(self.value, next_states), self.is_end(next_states))
         q = scout_q(self.gain(states, actions), later, DISCOUNT)
         shape = (len(self.actions), len(state))
         return q.reshape(shape), next_states.reshape(*shape, -1)

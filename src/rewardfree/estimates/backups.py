@@ -82,6 +82,16 @@ def scout_q(gain: Array, mean: Array | None, discount: float = 1.0) -> Array:
     return bellman_q(gain, mean, discount)
 
 
+def zero_without_data(values: Array, empty: Empty, samples: int) -> Array:
+    """Mean, sigma or Q_h (...): 0 if step h has no samples, where that is what `empty` says."""
+    return namespace(values).zeros_like(values) if empty == "zero" and samples == 0 else values
+
+
+def until_end(later: Array, ended: Array) -> Array:
+    """V(s') of next states (...), of which those that ended an episode count as 0: nothing follows."""
+    return np.where(ended, 0.0, later)
+
+
 def settled(update: Callable[[Array], Array], value: Array, sweeps: int) -> Array:
     """E = update(E), from one E to the next until it hardly changes, or for that many sweeps."""
     for _ in range(sweeps):
@@ -112,7 +122,7 @@ def remaining_range(low: Any, high: Any, discount: float = 1.0, may_end: bool = 
     """
     ends = np.array([low, high], np.float64)
     for h in reversed(range(ends.shape[-1] - 1)):
-        ends[..., h] += discount * ends[..., h + 1]
+        ends[..., h] = bellman_q(ends[..., h], ends[..., h + 1].copy(), discount)
     return (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)) if may_end else (ends[0], ends[1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewardfree.arrays import Actions, Floats, States, count
 from rewardfree.dynamics import MeshDynamics
-from rewardfree.estimates.backups import bellman_q
+from rewardfree.estimates.backups import bellman_q, until_end
 from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
@@ -85,7 +85,7 @@ class MeshPlan(WorldPlan):
             later = self.mesh_values.at(next_states, to_go)
         else:
             later = self.q(next_states, h + 1, depth - 1).max(axis=0)
-        return bellman_q(reward, np.where(self.on_mesh.is_end(next_states), 0.0, later), self.discount)
+        return bellman_q(reward, until_end(later, self.on_mesh.is_end(next_states)), self.discount)
 
     def later(self, nodes: Any, weights: Any, h: int) -> Any:
         """V after step h, of states by the corners of their cells, (n,k) each."""
