@@ -20,9 +20,10 @@ from rewardfree.experiments.unit import InstanceCache
 from rewardfree.kernels.fitting import likelihood, on_bounds
 from rewardfree.model import fitted_model
 from rewardfree.studies.catalogue import study_named
-from rewardfree.studies.doubling.specification import AnyAction, DoublingUnit, share_at_walls
+from rewardfree.studies.doubling.specification import DoublingUnit, share_at_walls
 from rewardfree.studies.doubling.study import doubling_figure, doubling_table, falls, returns_of
 from rewardfree.studies.doubling.worlds import DEVELOPED_ON, WORLDS, Unicycle
+from rewardfree.studies.exploring import RandomPolicy
 
 SMALL = DoublingUnit("unicycle", seed=3, sizes=(60, 70), episodes=2)
 
@@ -54,7 +55,7 @@ def made_up(returns=((10.0, 12.0), (10.0, 9.6), (10.0, 9.4))):
 def test_states_stay_within_their_bounds_and_rewards_are_not_negative(name):
     world, rng = WORLDS[name](), np.random.default_rng(0)
     state = np.stack([world.start(np.random.default_rng(i)) for i in range(50)])
-    policy, space = AnyAction(world.action, 0), world.state
+    policy, space = RandomPolicy(world.action, 0), world.state
     low, high = np.where(space.angular, -np.inf, space.low), np.where(space.angular, np.inf, space.high)
     rewards = [rf.rewards.RewardFunction(reward, world.spaces) for reward in world.rewards.values()]
     assert len(rewards) == 3
@@ -175,7 +176,7 @@ def test_steps_at_walls_are_counted():
 
 @pytest.mark.parametrize("space", [rf.Discrete(4), rf.Box.of(a=(-1.0, 3.0), b=(0.0, 0.1))])
 def test_any_action_is_drawn_evenly_and_again(space):
-    first, second = (AnyAction(space, 5).act(np.zeros((4000, 2)), 0) for _ in range(2))
+    first, second = (RandomPolicy(space, 5).act(np.zeros((4000, 2)), 0) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     if isinstance(space, rf.Discrete):
         assert np.abs(np.bincount(first, minlength=4) / 4000 - 0.25).max() < 0.03

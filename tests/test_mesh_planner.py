@@ -126,7 +126,7 @@ def test_actions_of_several_variables_lay_the_mesh_again_once_and_look_ahead_las
         rf.plan(data, reward, DynamicsPlanner(noise=False, **asked))
         for reward in ("-x**2 - y**2", "-abs(z - 1)")
     ]
-    assert all(finer.mesh.sides == (7, 7, 7) and finer.draws == 32 - 24 * (pushes - 1) for finer in laid)
+    assert all(finer.mesh.sides == (7, 7, 7) and finer.most_draws == 32 - 24 * (pushes - 1) for finer in laid)
     if pushes == 1:
         assert len(laid) == 4 and tried == 2 * [(2, 12, 2), (2, 12, 1), (2, 12, 1)]
         return

@@ -3,7 +3,7 @@
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
 from rewardfree.planning.counted import CountingPlanner, LabelPlan
 from rewardfree.planning.finite import FinitePlan, RewardColumns, backward, estimates_of, tie_breaks
-from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan, plan_on_mesh
+from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
 from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
@@ -31,7 +31,6 @@ __all__ = [
     "load_plan",
     "plan",
     "plan_many",
-    "plan_on_mesh",
     "plan_runs",
     "tie_breaks",
 ]

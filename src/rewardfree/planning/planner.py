@@ -141,6 +141,19 @@ class PlanRequest:
             )
         return int(self.horizon)
 
+    def header(self, planner: Planner, **made_of: Any) -> dict[str, Any]:
+        """Fields of every plan on real states, see `WorldPlan`: its world, and what it was made of."""
+        data = self.data
+        assert isinstance(data, Experience)
+        return {
+            "spaces": data.spaces,
+            "observation": data.observation,
+            "provenance": data.provenance,
+            "planner": planner,
+            "discount": self.counted_discount,
+            **made_of,
+        }
+
 
 class Planner(ABC):
     """From reward-free data to a policy for each of some rewards."""
@@ -151,6 +164,18 @@ class Planner(ABC):
     takes_starts: ClassVar[bool] = False
     #: Whether it plans on real states with a `device` or a `dtype`; else these are refused there.
     takes_device: ClassVar[bool] = False
+
+    def check(self, request: PlanRequest) -> None:
+        """Refuse what this planner does not take."""
+        if request.starts is not None and not self.takes_starts:
+            raise ValueError(
+                f"starts= is for DynamicsPlanner(), which compares plans from there: {self!r} does not"
+            )
+        if isinstance(request.data, Experience) and not (request.placement.default or self.takes_device):
+            raise ValueError(
+                f"device= and dtype= on real states are for DynamicsPlanner(): {self!r} plans on the CPU, "
+                "leave them out"
+            )
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:

@@ -75,15 +75,9 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
                 tell(1.0 - h / horizon)
             plans.append(
                 SampledPlan(
-                    spaces=data.spaces,
-                    observation=data.observation,
+                    **request.header(planner, model=estimate.scaled.model, source=request.own_source),
                     horizon=horizon,
-                    planner=planner,
-                    provenance=data.provenance,
-                    model=estimate.scaled.model,
-                    source=request.own_source,
                     transitions=transitions,
-                    discount=discount,
                     reward=function,
                     recursion=recursion,
                 )
