@@ -75,7 +75,7 @@ class LinearAlgebra(Protocol):
         """A SciPy matrix of rows, for products with vectors."""
 
 
-class OnNumpy:
+class NumpyAlgebra:
     """NumPy on the CPU, matrices in the column order of LAPACK: what can be done in place is."""
 
     xp: Any = array_api_compat.numpy
@@ -139,12 +139,12 @@ class OnNumpy:
 def linear_algebra(placement: Placement) -> LinearAlgebra:
     """NumPy on the CPU, torch elsewhere. `dtype` is that of points, by default float64."""
     if on_cpu(placement.device):
-        numpy_algebra: LinearAlgebra = OnNumpy(placement.dtype)
+        numpy_algebra: LinearAlgebra = NumpyAlgebra(placement.dtype)
         return numpy_algebra
     with_torch(placement.device)
-    from rewardfree.posterior.engine.linear_algebra_torch import OnTorch
+    from rewardfree.posterior.engine.linear_algebra_torch import TorchAlgebra
 
-    return OnTorch(placement.device, placement.dtype)
+    return TorchAlgebra(placement.device, placement.dtype)
 
 
 def check_kernel(kernel: Kernel, placement: Placement) -> None:

@@ -16,7 +16,7 @@ from rewardfree.posterior.engine.backend_torch import TorchBackend
 from rewardfree.posterior.products import weighted
 
 
-class OnTorch:
+class TorchAlgebra:
     """torch on one device; symmetric matrices are kept whole."""
 
     xp: Any = array_api_compat.torch
