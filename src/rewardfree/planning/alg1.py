@@ -29,6 +29,11 @@ class ValuePlanner(Planner):
     beta: float
     ties: Ties
     clip: Clip
+    #: Whether it plans as is written here; a subclass with a way of its own does not.
+    is_alg1: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        cls.is_alg1 = cls.is_alg1 and not {"plan", "plan_runs"} & vars(cls).keys()
 
     def __post_init__(self) -> None:
         if "beta" in vars(self):
@@ -39,10 +44,7 @@ class ValuePlanner(Planner):
 
     @property
     def by_values(self) -> ValuePlanner | None:
-        changed = (
-            type(self).plan is not ValuePlanner.plan or type(self).plan_runs is not ValuePlanner.plan_runs
-        )
-        return None if changed else self
+        return self if self.is_alg1 else None
 
     @property
     @abstractmethod

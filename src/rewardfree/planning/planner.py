@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from rewardfree.dynamics import GivenTermination
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import Termination
-from rewardfree.worlds import Discrete, Observation, Spaces
+from rewardfree.worlds import Discrete, Observation, Spaces, World
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 if TYPE_CHECKING:
@@ -202,6 +203,21 @@ class Plan(ABC):
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
     discount: float  # of later rewards, in the values
+    provenance: Mapping[str, Any] = MappingProxyType({})  # of the world, where it is known
+
+    @property
+    def reward_text(self) -> str | None:
+        """The formula that it was planned for; None if it was none, or is not known."""
+        return None
+
+    @property
+    def drawn_over(self) -> tuple[Floats, Floats] | None:
+        """The ends (d,) of the box of states over which its values can be drawn, if there is one."""
+        return None
+
+    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
+        """Returns (k,) inside its own model from states (k,d), if it has one and was made for this reward."""
+        return None
 
     @abstractmethod
     def choose(self, states: States, h: int) -> Actions:
@@ -292,10 +308,17 @@ class WorldPlan(Plan):
     transitions: int
     expected: float | None = None  # the mean return inside the model, where it was computed
 
-    @property
-    def reward_text(self) -> str | None:
-        """The formula that it was planned for; None if it was a Python function."""
-        return None
+    def check_world(self, world: World) -> None:
+        """Refuse a world that has other variables than the one that was explored."""
+        mine, others = (
+            [(type(space), space.size) for space in (spaces.state, spaces.action)]
+            for spaces in (self.spaces, world.spaces)
+        )
+        if mine != others:
+            raise ValueError(
+                f"this plan is for {self.spaces}, and the world has {world.spaces}: "
+                "give env= what was explored, or leave it out"
+            )
 
     def _as_taken(self, actions: Any) -> Any:
         return self.spaces.action.as_taken(actions)

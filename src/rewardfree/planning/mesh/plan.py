@@ -43,6 +43,18 @@ class MeshPlan(WorldPlan):
     def reward_text(self) -> str | None:
         return self.reward.text
 
+    @property
+    def drawn_over(self) -> tuple[Floats, Floats]:
+        return self.mesh_values.mesh.low, self.mesh_values.mesh.high
+
+    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
+        from rewardfree.planning.mesh.imagined import imagined_returns  # which follows such plans
+
+        if not self.reward.is_made_of(reward):
+            return None
+        ((returns, _),) = imagined_returns([self], starts, discount)
+        return np.asarray(returns)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; `rf.load_plan` reads it.
 

@@ -276,8 +276,8 @@ def _with_error(mean: float, error: float, digits: int = 3) -> str:
     return f"{mean:.{digits}f}" + (f" ± {error:.{digits}f}" if np.isfinite(error) else "")
 
 
-def _planner(planner: Any) -> str:
-    return f"bonus {planner.beta:g}" if isinstance(planner, rf.Optimistic) else "the mean"
+def _planner(planner: rf.planning.ValuePlanner) -> str:
+    return f"bonus {planner.beta:g}" if planner.weight else "the mean"
 
 
 def _short(world: str) -> str:
