@@ -18,6 +18,7 @@ from rewardfree.arrays import (
     as_array,
     as_horizon,
     as_points,
+    check_fields,
     check_finite,
     count,
     float_dtype,
@@ -71,8 +72,7 @@ class Model:
             object.__setattr__(self, "kernel", as_kernel(self.kernel))
             if self.ridge is None:
                 raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
-        if self.ridge is not None:
-            object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+        check_fields(self, ridge=positive)
         for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")

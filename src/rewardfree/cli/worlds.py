@@ -20,7 +20,7 @@ AllowImports = Annotated[
 PLACE = "world"
 
 
-def typed_world(name: str, allow_imports: bool, **options: Any) -> rf.World:
+def typed_world(name: str, allow_imports: bool, /, **options: Any) -> rf.World:
     """The world of that name: an id with these options, or what module:Class makes without any."""
     given = {option: value for option, value in options.items() if value is not None}
     imported = [text for text in _texts([name, given]) if ":" in text]
@@ -54,7 +54,7 @@ def world_of(plan: WorldPlan, env: str | None, allow_imports: bool) -> tuple[rf.
     """The world of a plan, or `env` in its place, which must have its variables; what to type for it."""
     name, options = place_of(plan.provenance, env)
     world = typed_world(name, allow_imports, **options)
-    plan.check_world(world)
+    plan.check_world(world, name)
     return world, name, options
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from rewardfree.arrays import non_negative
+from rewardfree.arrays import check_fields, non_negative
 from rewardfree.data import Experience
 from rewardfree.estimates.backups import remaining_range
 from rewardfree.planning.planner import Planner, PlanRequest
@@ -36,8 +36,7 @@ class ValuePlanner(Planner):
         cls.is_alg1 = cls.is_alg1 and not {"plan", "plan_runs"} & vars(cls).keys()
 
     def __post_init__(self) -> None:
-        if "beta" in vars(self):
-            object.__setattr__(self, "beta", non_negative(self.beta, "beta"))
+        check_fields(self, beta=non_negative)
         check_ties(self.ties)
         if self.clip not in ("paper", "range"):
             raise ValueError(f'clip must be "paper" or "range", got {self.clip!r}')

@@ -7,7 +7,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from rewardfree.arrays import (
     Values,
     as_discount,
     as_horizon,
+    check_fields,
     check_finite,
     check_kind,
     count,
@@ -62,8 +62,7 @@ class PlanRequest:
         seed = count(self.seed, "seed", at_least=0)
         if self.horizon not in (None, math.inf):
             object.__setattr__(self, "horizon", as_horizon(self.horizon))
-        if self.discount is not None:
-            object.__setattr__(self, "discount", as_discount(self.discount))
+        check_fields(self, discount=as_discount)
         if self.endless and self.discount in (None, 1.0):
             raise ValueError("horizon=math.inf, no end, needs a discount below 1: give discount=0.98, say")
         if not isinstance(self.data, Experience):
@@ -203,7 +202,7 @@ class Plan(ABC):
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
     discount: float  # of later rewards, in the values
-    provenance: Mapping[str, Any] = MappingProxyType({})  # of the world, where it is known
+    provenance: Mapping[str, Any]  # of the world; empty where it has none
 
     @property
     def reward_text(self) -> str | None:
@@ -308,7 +307,7 @@ class WorldPlan(Plan):
     transitions: int
     expected: float | None = None  # the mean return inside the model, where it was computed
 
-    def check_world(self, world: World) -> None:
+    def check_world(self, world: World, name: str = "the world") -> None:
         """Refuse a world that has other variables than the one that was explored."""
         mine, others = (
             [(type(space), space.size) for space in (spaces.state, spaces.action)]
@@ -316,7 +315,7 @@ class WorldPlan(Plan):
         )
         if mine != others:
             raise ValueError(
-                f"this plan is for {self.spaces}, and the world has {world.spaces}: "
+                f"this plan is for {self.spaces}, and {name} has {world.spaces}: "
                 "give env= what was explored, or leave it out"
             )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import as_discount, count
+from rewardfree.arrays import as_discount, check_fields, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import (
     DRAWS,
@@ -178,7 +178,7 @@ class Search:
             value_iteration(on_mesh, rewards, self.horizon, discount, changing, part)
             for discount, part in zip(discounts, parts(backward, len(discounts)), strict=True)
         ]
-        return functools.reduce(better, self.tried(on_mesh, values, depth, forward))
+        return reduce(better, self.tried(on_mesh, values, depth, forward))
 
     def tried(
         self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Tell
@@ -199,7 +199,7 @@ class Search:
         most = self._largest * float(np.sum(self.counted ** np.arange(self.horizon)))
         return bool(best.returns.mean() >= most - 1e-9 * most)
 
-    @functools.cached_property
+    @cached_property
     def _largest(self) -> float:
         """The largest reward on the first mesh."""
         return float(self._rewards_on(self.preparation.on_mesh)(0).max())
@@ -264,22 +264,20 @@ class DynamicsPlanner(Planner):
     takes_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
         for name in ("discounts", "depths"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or not given):
                 raise ValueError(f"{name} must be some numbers, such as (1.0, 0.99), or None, got {given!r}")
         if self.noise not in (None, True, False):
             raise ValueError(f"noise must be True, False or None, got {self.noise!r}")
-        if self.discounts is not None:
-            numbers = tuple(as_discount(discount, "discounts") for discount in self.discounts)
-            object.__setattr__(self, "discounts", numbers)
-        if self.depths is not None:
-            object.__setattr__(self, "depths", tuple(count(depth, "depth") for depth in self.depths))
-        if self.sides is not None:
-            object.__setattr__(self, "sides", count(self.sides, "sides", at_least=3))
+        check_fields(
+            self,
+            actions=partial(count, at_least=2),
+            rounds=partial(count, at_least=0),
+            sides=partial(count, at_least=3),
+            discounts=lambda given, name: tuple(as_discount(discount, name) for discount in given),
+            depths=lambda given, name: tuple(count(depth, "depth") for depth in given),
+        )
 
     def plan(self, request: PlanRequest, predictor: NextStateModel | None = None) -> list[MeshPlan]:
         """For each reward the plan with the best return inside the model, from the first states seen.
