@@ -27,7 +27,8 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.kernels import FIRST_RIDGE, AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
+from rewardfree.kernels import AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
+from rewardfree.kernels.fitting.finite import FIRST_RIDGE
 from rewardfree.posterior import (
     BasisPosterior,
     Counts,

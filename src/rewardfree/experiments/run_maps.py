@@ -16,7 +16,8 @@ from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import content_of, read_arrays, write_arrays
 from rewardfree.planning import Mean
 from rewardfree.rewards import reward_table
-from rewardfree.strategies import RunBatch, rounds_for
+from rewardfree.strategies import RunBatch
+from rewardfree.strategies.explore import rounds_for
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1

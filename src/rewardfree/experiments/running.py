@@ -17,7 +17,7 @@ from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit, errors_of
 from rewardfree.interruption import signal_of, terminated_as_interrupted
-from rewardfree.posterior import room_for
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import progress
 
 T = TypeVar("T")

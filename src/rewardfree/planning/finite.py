@@ -27,7 +27,7 @@ from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
-from rewardfree.posterior import room_for
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream

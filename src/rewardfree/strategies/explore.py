@@ -11,7 +11,8 @@ from rewardfree.data import COLUMNS, Experience, Transitions
 from rewardfree.dynamics.labels import are_labels, counts_visits
 from rewardfree.dynamics.mesh import has_mesh
 from rewardfree.model import Model, SeparatePosteriors
-from rewardfree.posterior import Posterior, room_for
+from rewardfree.posterior import Posterior
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
