@@ -1,6 +1,5 @@
 """Plans from ever more data: the worlds, units that leave files, and the table and figure made of them."""
 
-import dataclasses
 import sys
 from functools import cache
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rewardfree as rf
+from reproduction_cases import check_cut_short
 from rewardfree import cli
 from rewardfree.dynamics import Dynamics
 from rewardfree.evaluation.diagnosis import diagnose
@@ -158,14 +158,7 @@ def test_a_unit_gives_what_the_library_gives():
 
 
 def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
-    explore = rf.explore
-
-    def interrupted(*arguments, **options):
-        return dataclasses.replace(explore(*arguments, **options), stopped_by="interrupted")
-
-    monkeypatch.setattr(rf, "explore", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        SMALL.run(InstanceCache())
+    check_cut_short(SMALL, monkeypatch)
 
 
 def test_steps_at_walls_are_counted():

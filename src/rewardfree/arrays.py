@@ -43,7 +43,7 @@ class Placement:
         return is_cpu(self.device) and self.dtype is None
 
 
-#: The longest episode: more was hardly meant, and a loop over its steps would not come back.
+#: The longest episode; a larger number is taken for a typing error.
 MOST_STEPS = 10**9
 
 #: The default placement.

@@ -218,7 +218,8 @@ def fitted_model(timed: bool = False) -> Model:
 class ModelPosteriors:
     """The model's own posteriors; a subclass may make others.
 
-    `open_ends`: variables without bounds are taken as they are, for there are no lengthscales for them.
+    `open_ends`: variables without bounds are left unscaled: features replace the kernel, so there are no
+    lengthscales.
     """
 
     open_ends: ClassVar[bool] = False

@@ -43,6 +43,6 @@ class CountingStrategy(Strategy):
             )
 
     def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
-        """Its record and its estimate of P."""
+        """Bytes of a run's record and of its estimate of P."""
         s, a = grid.shape
         return 8 * horizon * (RECORDED * rounds + s * s * a)

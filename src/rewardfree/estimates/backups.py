@@ -19,7 +19,7 @@ Empty: TypeAlias = Literal["zero", "prior"]
 #: What sigma is worth to an explorer, by its name.
 Objective: TypeAlias = Literal["sigma", "variance", "information"]
 #: Scout's E has settled if it changes by no more than this, relative to the largest.
-SETTLED = 1e-3
+SETTLED_E = 1e-3
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,16 @@ def alg3_q(mean: Array | None, sigma: Array, beta: float) -> Array:
 
 
 def qiu_q(mean: Array | None, sigma: Array, beta: float, horizon: int) -> Array:
-    """Qiu et al. 2021: Q_h = mean_h[V_{h+1}] + u/H + u, u = min(beta sigma_h, H)."""
+    """Qiu et al. 2021, their exploration phase: Q_h = mean_h[V_{h+1}] + u/H + u, u = min(beta sigma_h, H).
+
+    u/H stands in the place of the reward, and u is the bonus.
+    """
     bonus = clip(beta * sigma, 0.0, float(horizon)) * (1.0 + 1.0 / horizon)
     return bellman_q(bonus, mean)
 
 
 def greedy_q(sigma: Array) -> Array:
-    """Greedy max variance: Q_h = sigma_h, which does not look ahead."""
+    """Greedy Max Variance, the heuristic of section 5: Q_h = sigma_h, which does not look ahead."""
     return sigma
 
 
@@ -96,7 +99,7 @@ def settled(update: Callable[[Array], Array], value: Array, sweeps: int) -> Arra
     """E = update(E), from one E to the next until it hardly changes, or for that many sweeps."""
     for _ in range(sweeps):
         before, value = value, update(value)
-        if np.abs(value - before).max() <= SETTLED * value.max():
+        if np.abs(value - before).max() <= SETTLED_E * value.max():
             break
     return value
 

@@ -9,7 +9,7 @@ from rewardfree.doubts import MissedReturn, doubt
 from rewardfree.planning import Plan
 
 #: The fewest episodes that are evidence, and the most to compare: more would cost as much as playing them.
-LEAST, MOST = 3, 5
+LEAST_PLAYED, MOST_PLAYED = 3, 5
 #: The missing return must be this share of the returns' own size, and beyond chance at this level.
 SHARE, LEVEL = 0.25, 0.95
 
@@ -20,8 +20,8 @@ def doubt_return(plan: Plan, reward: Any, starts: States, returns: Floats, disco
     Differences are paired by first state, so its effect cancels: mean (x - y) below -t s / sqrt(e), Student's
     t at `LEVEL`, and below -`SHARE` of the larger mean.
     """
-    n = min(len(returns), MOST)
-    imagined = None if n < LEAST else plan.returns_in_model(reward, starts[:n], discount)
+    n = min(len(returns), MOST_PLAYED)
+    imagined = None if n < LEAST_PLAYED else plan.returns_in_model(reward, starts[:n], discount)
     if imagined is None:
         return
     played = returns[:n]

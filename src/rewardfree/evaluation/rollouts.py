@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rewardfree.arrays import Flags, Floats, Integers, as_discount, as_horizon, count, counted, probability
-from rewardfree.budget import MOST
+from rewardfree.budget import LARGEST_BUDGET
 from rewardfree.evaluation.expectation import doubt_return
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
@@ -83,7 +83,7 @@ def rollouts(
     environment or its id is taken as `from_gymnasium` makes a world of it. Three or more episodes of a plan's
     own reward that return much less than its model says raise `rf.doubts.MissedReturn`.
     """
-    episodes, seed = count(episodes, "episodes", at_most=MOST), count(seed, "seed", at_least=0)
+    episodes, seed = count(episodes, "episodes", at_most=LARGEST_BUDGET), count(seed, "seed", at_least=0)
     system = as_world(world)
     simulator = LabelledWorld(system) if isinstance(system, FiniteWorld) else system
     check_declared(simulator)

@@ -28,7 +28,7 @@ _SHAPES = {
     "state": "km", "action": "km", "value": "nhs", "policy": "nhs",
 }  # fmt: skip
 #: Strategies whose runs are shown first, where a sweep has them, and how many are in all.
-SHOWN, MOST = ("generative", "online", "qiu", "greedy"), 4
+SHOWN, MOST_SHOWN = ("generative", "online", "qiu", "greedy"), 4
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def mapped_runs(units: Sequence[Unit]) -> list[SweepUnit]:
     chosen = []
     for firsts in worlds.values():
         order = sorted(firsts, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
-        chosen += [firsts[name] for name in order[:MOST]]
+        chosen += [firsts[name] for name in order[:MOST_SHOWN]]
     return chosen
 
 

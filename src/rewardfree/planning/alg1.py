@@ -15,7 +15,7 @@ from rewardfree.registry import registered
 from rewardfree.rewards import check_unit_range
 from rewardfree.ties import Ties, check_ties
 
-#: What values are clipped to: [0, H], or what the remaining steps can pay.
+#: The range that values are clipped to: [0, H], or the least and the most that the remaining steps can pay.
 Clip: TypeAlias = Literal["paper", "range"]
 
 
@@ -48,7 +48,7 @@ class ValuePlanner(Planner):
     @property
     @abstractmethod
     def weight(self) -> float:
-        """What sigma is multiplied with: beta and its sign."""
+        """The factor on sigma: beta with its sign."""
 
     def plan(self, request: PlanRequest) -> list[Any]:
         if isinstance(request.data, Experience):
@@ -70,7 +70,7 @@ class ValuePlanner(Planner):
     def limits(
         self, low: Any, high: Any, discount: float = 1.0, may_end: bool = False
     ) -> Callable[[int], tuple[Any, Any]]:
-        """What V_h is clipped to, numbers or arrays (...), by h; for rewards in low..high (...,h)."""
+        """The range of V_h, numbers or arrays (...), by h; for rewards in low..high (...,h)."""
         H = high.shape[-1]
         if self.clip == "paper":
             return lambda h: (0.0, float(H))

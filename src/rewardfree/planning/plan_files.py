@@ -288,7 +288,7 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
 
 
 def _samples(arrays: dict[str, Any], h: int, spaces: Spaces) -> Samples:
-    """Those of step h."""
+    """The samples of step h in a file."""
     state, action, next_state = (arrays[f"{name}{h}"] for name in _SAMPLES[:3])
     samples = Samples(
         spaces.state.checked(state, "state"),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """What is to be planned: data, rewards, and what a user said beside them; checked when it is made."""
+    """The arguments of `plan`: data, rewards and options; checked when it is made."""
 
     data: RunData
     rewards: Sequence[Any]  # arrays, functions or formulas
@@ -97,7 +97,7 @@ class PlanRequest:
 
     @property
     def counted_discount(self) -> float:
-        """What later rewards are multiplied with; 1 if nobody said."""
+        """The factor on later rewards; 1 if none was given."""
         return 1.0 if self.discount is None else self.discount
 
     @property
@@ -260,7 +260,7 @@ class Plan(ABC):
         return float(values[0]) if single else values
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
-        """What was given as states (n,...), and whether it was one."""
+        """The given state or observation as states (n,...), and whether it was a single one."""
         states = np.asarray(one_given(state, observation))
         return (states[None], True) if states.ndim == 0 else (states, False)
 
@@ -323,7 +323,7 @@ class WorldPlan(Plan):
         return self.spaces.action.as_taken(actions)
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
-        """What was given as states (n,d), and whether it was one."""
+        """The given state or observation as states (n,d), and whether it was a single one."""
         space, how = self.spaces.state, self.observation
         given = np.asarray(one_given(state, observation))
         if observation is not None and how is not None:

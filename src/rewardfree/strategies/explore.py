@@ -277,7 +277,7 @@ def _check_resumed(data: Experience, world: World, model: Model, strategy: Strat
 
 
 def _environment(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """How a world was made, but for the name of its class, which is its author's to change."""
+    """The provenance of a world without the name of its class, which its author may change."""
     return {name: value for name, value in provenance.items() if name != "world"}
 
 

@@ -71,7 +71,7 @@ class RunBatch:
 
     @property
     def actions(self) -> int:
-        """How many there are."""
+        """The number of actions."""
         return self.world.grid.shape[1]
 
     def play(self) -> Iterator[float]:

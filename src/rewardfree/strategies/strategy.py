@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rewardfree.strategies.run_batch import RunBatch
     from rewardfree.strategies.world_run import WorldRun
 
-#: Of models that count visits: small, so that what was seen is not drawn to the middle of all values.
+#: The ridge of models that count visits: small, so that seen values are not drawn to the middle of all.
 COUNTING_RIDGE = 0.01
 
 

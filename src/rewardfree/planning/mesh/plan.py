@@ -15,12 +15,12 @@ from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
 
 #: The most next states of one state that a user's own depth may ask for (more take minutes); the most steps.
-MOST_NEXT_STATES, DEEPEST = 1_000_000, 20
+MOST_NEXT_STATES, MOST_DEPTH = 1_000_000, 20
 
 
 def as_depth(value: Any, actions: int) -> int:
     """`value` as a depth of lookahead over that number of actions."""
-    depth = count(value, "depth", at_most=DEEPEST)
+    depth = count(value, "depth", at_most=MOST_DEPTH)
     if actions**depth > MOST_NEXT_STATES:
         raise ValueError(
             f"depth {depth} over {actions} actions asks for {actions**depth:,} next states: "

@@ -233,9 +233,9 @@ class Search:
 
 
 #: A lookahead may ask for this many next states at its last step.
-MOST_LEAVES, DEEPEST = 250, 5
+MOST_LEAVES, DEEPEST_TRIED = 250, 5
 #: Plans are compared from this many first states.
-STARTS = 12
+FIRST_STATES = 12
 #: With a horizon H the larger discount is 1 - this/H. At exactly 1 waiting costs nothing, and a plan may
 #: leave everything to the last moment, where a small error of the model is the end of it.
 IMPATIENCE = 0.2
@@ -352,7 +352,9 @@ class DynamicsPlanner(Planner):
             return tuple(sorted({as_depth(depth, actions) for depth in self.depths}))
         if variables <= REFINED_ABOVE:
             return (1,)
-        deepest = max(depth for depth in range(1, DEEPEST + 1) if depth == 1 or actions**depth <= MOST_LEAVES)
+        deepest = max(
+            depth for depth in range(1, DEEPEST_TRIED + 1) if depth == 1 or actions**depth <= MOST_LEAVES
+        )
         return tuple(sorted({1, min(3, deepest), deepest}))
 
 
@@ -364,16 +366,16 @@ def _horizon(request: PlanRequest) -> int | None:
 
 
 def _starts(space: Box, data: Experience, starts: Any) -> Any:
-    """At least `STARTS` first states: those given or seen, and points between them."""
+    """At least `FIRST_STATES` first states: those given or seen, and points between them."""
     if starts is not None:
         starts = data.spaces.state.checked(np.atleast_2d(starts), "starts")
     states = data.starts if starts is None else starts
     if not len(states):
         states = data.state[data.kept][:1]
     states = space.wrapped(states)
-    if len(states) >= STARTS:
-        return states[:STARTS]
+    if len(states) >= FIRST_STATES:
+        return states[:FIRST_STATES]
     rng = stream(0, "between starts")
-    one, other = (states[rng.integers(len(states), size=STARTS - len(states))] for _ in range(2))
+    one, other = (states[rng.integers(len(states), size=FIRST_STATES - len(states))] for _ in range(2))
     between = one + rng.random((len(one), 1)) * space.change(one, other)
     return np.concatenate([states, space.wrapped(between)])

@@ -56,7 +56,7 @@ class TorchBackend(Backend):
 
     @classmethod
     def of(cls, device: Any, dtype: Any) -> TorchBackend:
-        """Of a dtype as NumPy or torch names it."""
+        """A backend of a dtype as NumPy or torch names it."""
         if not isinstance(dtype, torch.dtype):
             dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), dtype)
         return cls(device, dtype)

@@ -21,7 +21,7 @@ from rewardfree.posterior.products import kernel_rows, weighted
 
 
 class LinearAlgebra(Protocol):
-    """What is computed where. A lower factor D and a symmetric matrix belong to whoever made them."""
+    """Operations on one device. Factors and symmetric matrices must come from the same object."""
 
     xp: Any  # its array namespace
     block: int  # points are passed over in blocks of at most this many features

@@ -29,7 +29,7 @@ UCRL_BETA, EXPRESS_BETA = 1.0, 0.5
 
 
 class Rate(Enum):
-    """Whose guarantee a system has."""
+    """The paper whose guarantee applies to a system."""
 
     GENERATIVE, ONLINE, QIU, VAKILI, LINEAR, JIN, COUNTS, NONE = range(8)
 
@@ -149,5 +149,5 @@ class BaselineUnit(WorldUnit):
 
 
 def systems_on(world: str) -> list[str]:
-    """Those that can be used there."""
+    """The systems that can run on a world."""
     return [name for name, system in SYSTEMS.items() if system.tabular or world not in TABULAR]
