@@ -90,7 +90,6 @@ class SampledEstimate(Estimate):
         return Samples.of(self._rows[self.step(h)])
 
     def count(self, h: int) -> int:
-        """How many samples the regression of step h has."""
         return len(self.posteriors[self.step(h)])
 
     @property

@@ -38,7 +38,6 @@ class LabelPlan(WorldPlan):
         return self.text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan as npz, without pickle."""
         from rewardfree.planning.plan_files import write_label_plan
 
         write_label_plan(path, self)

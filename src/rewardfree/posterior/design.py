@@ -149,7 +149,6 @@ class Design(PointPosterior):
             return self._solve(cast(targets, self.dtype))
 
     def energy(self, targets: Array) -> Floats:
-        """y^T (K_n + ridge I)^-1 y for each column of targets (n,c): (c,)."""
         return np.asarray(np.einsum("nc,nc->c", targets, self.weights(targets)))
 
     def missed(self, targets: Array, parts: Sequence[Integers] | None = None) -> Floats:
