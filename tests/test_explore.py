@@ -11,14 +11,12 @@ import reference_runs
 import rewardfree as rf
 from explorer_cases import (
     ALL,
-    EXPLORERS,
-    KERNEL,
     ROUNDS,
     SPREAD,
     assert_textbook,
     budget,
-    model,
 )
+from planning_cases import EXPLORERS, KERNEL, model
 from reference_runs import recorded, small_world
 
 KERNELS = [

@@ -7,7 +7,8 @@ import pytest
 
 import reference_runs
 import rewardfree as rf
-from explorer_cases import EXPLORERS, ROUNDS, SPREAD, assert_textbook, model
+from explorer_cases import ROUNDS, SPREAD, assert_textbook
+from planning_cases import EXPLORERS, model
 from reference_runs import recorded, small_world
 
 # --- what the paper says of Alg 3 and Qiu ---
