@@ -8,15 +8,6 @@ import reference_runs
 import rewardfree as rf
 from reference_runs import recorded
 
-KERNEL = rf.Matern(nu=1.5, lengthscale=0.3)
-FIVE = [
-    rf.Generative(),
-    rf.Online(beta=0.1),
-    rf.Online(beta=0.1, fresh=True),
-    rf.Qiu(beta=0.1),
-    rf.GreedyMaxVariance(),
-    rf.Uniform(),
-]
 RULES = list(itertools.product(("lowest", "random"), ("zero", "prior")))
 ALL = [
     *(rf.Generative(ties=ties) for ties in ("lowest", "random")),
@@ -27,10 +18,6 @@ ALL = [
 ]
 SPREAD = np.array([0.0, 0.5, 0.0, 0.25, 0.25, 0.0])
 ROUNDS = 15
-
-
-def model(kernel=KERNEL, ridge=0.5, **options):
-    return rf.Model(kernel, ridge=ridge, **options)
 
 
 def budget(world, model, rounds=ROUNDS):

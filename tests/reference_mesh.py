@@ -59,19 +59,6 @@ class Cliff(rf.World):
         return type(self)()
 
 
-class Many(rf.World):
-    """Five variables that are pushed about."""
-
-    state = rf.Box.of(**dict.fromkeys("abcdf", (-1.0, 1.0)))
-    action, horizon = rf.Box.of(u=(-1.0, 1.0)), 4
-
-    def start(self, rng):
-        return rng.uniform(-0.1, 0.1, 5)
-
-    def sample(self, state, action, h, rng):
-        return np.clip(0.9 * state + 0.1 * action, -1.0, 1.0), np.zeros(len(state), bool)
-
-
 @cache
 def explored(world=Linear, transitions=60, strategy=None, seed=0):
     made = rf.from_gymnasium(world) if isinstance(world, str) else world()

@@ -196,7 +196,7 @@ def test_a_value_that_has_settled_is_near_the_solution_of_its_equation(discount)
     exact = np.linalg.solve(np.eye(7) - discount * P, gain)
     value = lines.settled(lambda e: gain + discount * P @ e, np.zeros(7), 10_000)
     # A change of at most c leaves an error of at most c discount / (1 - discount).
-    assert np.abs(value - exact).max() <= lines.SETTLED * value.max() * discount / (1 - discount)
+    assert np.abs(value - exact).max() <= lines.SETTLED_E * value.max() * discount / (1 - discount)
     np.testing.assert_array_equal(lines.settled(lambda e: gain + discount * P @ e, np.zeros(7), 1), gain)
     np.testing.assert_array_equal(lines.settled(lambda e: e, gain, 5), gain)
     asked = []

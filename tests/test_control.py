@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
+from reproduction_cases import check_cut_short
 from rewardfree import cli
 from rewardfree.experiments import local
 from rewardfree.experiments.running import Runner
@@ -114,14 +115,7 @@ def test_the_figure_has_a_panel_for_each_task():
 
 
 def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
-    explore = rf.explore
-
-    def interrupted(*arguments, **options):
-        return dataclasses.replace(explore(*arguments, **options), stopped_by="interrupted")
-
-    monkeypatch.setattr(rf, "explore", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        SMALL.run(InstanceCache())
+    check_cut_short(SMALL, monkeypatch)
 
 
 def commanded(capsys, monkeypatch, *words):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from reference_mesh import AUTO, QUADRATIC, Linear, Many, X, explored
+from reference_mesh import AUTO, QUADRATIC, Linear, X, explored
 from reference_runs import small_world
+from reference_worlds import Many
 from rewardfree.planning import PlanRequest
 from rewardfree.worlds import LabelledWorld
 

@@ -1,6 +1,5 @@
 """Plans from ever more data: the worlds, units that leave files, and the table and figure made of them."""
 
-import dataclasses
 import sys
 from functools import cache
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rewardfree as rf
+from reproduction_cases import check_cut_short
 from rewardfree import cli
 from rewardfree.dynamics import Dynamics
 from rewardfree.evaluation.diagnosis import diagnose
@@ -20,9 +20,10 @@ from rewardfree.experiments.unit import InstanceCache
 from rewardfree.kernels.fitting import likelihood, on_bounds
 from rewardfree.model import fitted_model
 from rewardfree.studies.catalogue import study_named
-from rewardfree.studies.doubling.specification import AnyAction, DoublingUnit, share_at_walls
+from rewardfree.studies.doubling.specification import DoublingUnit, share_at_walls
 from rewardfree.studies.doubling.study import doubling_figure, doubling_table, falls, returns_of
 from rewardfree.studies.doubling.worlds import DEVELOPED_ON, WORLDS, Unicycle
+from rewardfree.studies.exploring import RandomPolicy
 
 SMALL = DoublingUnit("unicycle", seed=3, sizes=(60, 70), episodes=2)
 
@@ -54,7 +55,7 @@ def made_up(returns=((10.0, 12.0), (10.0, 9.6), (10.0, 9.4))):
 def test_states_stay_within_their_bounds_and_rewards_are_not_negative(name):
     world, rng = WORLDS[name](), np.random.default_rng(0)
     state = np.stack([world.start(np.random.default_rng(i)) for i in range(50)])
-    policy, space = AnyAction(world.action, 0), world.state
+    policy, space = RandomPolicy(world.action, 0), world.state
     low, high = np.where(space.angular, -np.inf, space.low), np.where(space.angular, np.inf, space.high)
     rewards = [rf.rewards.RewardFunction(reward, world.spaces) for reward in world.rewards.values()]
     assert len(rewards) == 3
@@ -157,14 +158,7 @@ def test_a_unit_gives_what_the_library_gives():
 
 
 def test_what_was_cut_short_is_not_taken_for_a_whole_data_set(monkeypatch):
-    explore = rf.explore
-
-    def interrupted(*arguments, **options):
-        return dataclasses.replace(explore(*arguments, **options), stopped_by="interrupted")
-
-    monkeypatch.setattr(rf, "explore", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        SMALL.run(InstanceCache())
+    check_cut_short(SMALL, monkeypatch)
 
 
 def test_steps_at_walls_are_counted():
@@ -175,7 +169,7 @@ def test_steps_at_walls_are_counted():
 
 @pytest.mark.parametrize("space", [rf.Discrete(4), rf.Box.of(a=(-1.0, 3.0), b=(0.0, 0.1))])
 def test_any_action_is_drawn_evenly_and_again(space):
-    first, second = (AnyAction(space, 5).act(np.zeros((4000, 2)), 0) for _ in range(2))
+    first, second = (RandomPolicy(space, 5).act(np.zeros((4000, 2)), 0) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     if isinstance(space, rf.Discrete):
         assert np.abs(np.bincount(first, minlength=4) / 4000 - 0.25).max() < 0.03

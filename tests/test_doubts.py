@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from reference_mesh import AUTO, QUADRATIC, Cliff, Linear, Many, Stairs, explored
+from reference_mesh import AUTO, QUADRATIC, Cliff, Linear, Stairs, explored
 from reference_runs import small_world
+from reference_worlds import Many
 from rewardfree.doubts import (
     ConstantReward,
     Doubt,

@@ -8,7 +8,7 @@ import rewardfree as rf
 from reference_swing import MODEL, SPACES, samples, swings
 from rewardfree.data import Samples
 from rewardfree.dynamics import ExplorationValue, exploration
-from rewardfree.estimates.backups import SETTLED
+from rewardfree.estimates.backups import SETTLED_E
 from rewardfree.worlds import Spaces
 
 
@@ -24,12 +24,12 @@ def test_the_value_satisfies_its_bellman_equation_at_the_nodes(model, ended):
     exploring = explored(model, ended)
     nodes, value = exploring.mesh.nodes, exploring.value
     right = np.full(len(nodes), -np.inf)
-    for action in SPACES.action.candidates(exploration.ACTIONS):
+    for action in SPACES.action.candidates(exploration.EXPLORED_ACTIONS):
         tried = np.repeat(action[None], len(nodes), axis=0)
         next_state = exploring.dynamics.next_state(nodes, tried)
         beyond = np.where(exploring.is_end(next_state), 0.0, exploring.mesh.at(value, next_state))
         right = np.maximum(right, exploring.sigma(nodes, tried) + exploration.DISCOUNT * beyond)
-    np.testing.assert_allclose(value, right, rtol=0, atol=SETTLED * value.max())
+    np.testing.assert_allclose(value, right, rtol=0, atol=SETTLED_E * value.max())
     assert value.min() >= 0.0
     largest = exploring.sigma(nodes, np.zeros((len(nodes), 1))).max()
     assert value.max() <= largest / (1 - exploration.DISCOUNT) * 1.5
@@ -94,7 +94,7 @@ def test_samples_that_came_later_lower_sigma_and_what_is_still_to_be_learnt():
     sigma, before = (value.sigma(at.state, at.action) for value in (exploring, fitted))
     assert (sigma <= before).all() and (sigma >= both.std(points) - 1e-9).all()
     assert (sigma < before - 1e-3).any()
-    most = SETTLED / (1 - exploration.DISCOUNT)  # by which settled values may still rise
+    most = SETTLED_E / (1 - exploration.DISCOUNT)  # by which settled values may still rise
     assert (exploring.value <= fitted.value * (1 + most)).all()
     assert (exploring.value < 0.99 * fitted.value).any()
 

@@ -11,14 +11,12 @@ import reference_runs
 import rewardfree as rf
 from explorer_cases import (
     ALL,
-    FIVE,
-    KERNEL,
     ROUNDS,
     SPREAD,
     assert_textbook,
     budget,
-    model,
 )
+from planning_cases import EXPLORERS, KERNEL, model
 from reference_runs import recorded, small_world
 
 KERNELS = [
@@ -46,7 +44,7 @@ def test_centred_trajectories_are_the_textbooks(strategy, pooled):
 
 
 @pytest.mark.parametrize("start", [SPREAD, None], ids=["a distribution", "anywhere"])
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_laws_by_step_and_random_starts_are_the_textbooks(strategy, start):
     assert_textbook(small_world(each_step=True, start=start, seed=1), model(), strategy)
 
@@ -66,7 +64,7 @@ def test_other_kernels_are_the_textbooks(kernel, empty):
         assert_textbook(small_world(), model(kernel), strategy, rounds=7)
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_a_small_ridge_is_the_textbooks(strategy):
     """On irregular coordinates: at this ridge a dense inverse is too rough to see which sigma are equal."""
     for kernel, pooled in [(KERNEL, False), (KERNELS[1], True)]:
@@ -74,13 +72,13 @@ def test_a_small_ridge_is_the_textbooks(strategy):
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_designs_explore_as_a_lattice_does(strategy, pooled):
     """`posterior` builds one posterior for each step; here they are separate Cholesky factors."""
     assert_textbook(small_world(), model(pooled=pooled), strategy, posterior=rf.Model.design)
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_designs_explore_side_by_side(strategy):
     world, seeds = small_world(start=SPREAD), [5, 0, 9]
     options = {"seeds": seeds, "samples_per_step": 6}
@@ -89,7 +87,7 @@ def test_designs_explore_side_by_side(strategy):
         assert recorded(data) == recorded(reference_runs.explore(world, model(), strategy, 6, seed))
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 @pytest.mark.parametrize("shape", [(6, 5, 1), (1, 5, 3), (6, 1, 3), (1, 1, 1)], ids=str)
 def test_the_smallest_worlds_are_the_textbooks(strategy, shape):
     states, actions, horizon = shape
@@ -152,7 +150,7 @@ def test_online_keeps_the_last_step_of_each_growing_episode():
 
 
 def test_states_follow_each_other_within_an_episode():
-    for strategy in FIVE[1:]:
+    for strategy in EXPLORERS[1:]:
         data = rf.explore(small_world(start=SPREAD), model(), strategy, samples_per_step=ROUNDS)
         inside = data.episode[1:] == data.episode[:-1]
         assert (data.state[1:][inside] == data.next_state[:-1][inside]).all()
@@ -190,7 +188,9 @@ def test_uniform_actions_are_uniform():
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["per step", "pooled"])
-@pytest.mark.parametrize("strategy", [*FIVE, rf.Generative(ties="random"), rf.Qiu(0.1, "random")], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [*EXPLORERS, rf.Generative(ties="random"), rf.Qiu(0.1, "random")], ids=repr
+)
 def test_runs_do_not_depend_on_who_plays_beside_them(strategy, pooled):
     world, each, seeds = small_world(start=SPREAD), model(pooled=pooled), [4, 0, 7, 11]
     sizes = budget(world, each, 4)
@@ -212,7 +212,7 @@ def test_seeds_may_come_from_a_generator():
 
 
 @pytest.mark.parametrize(
-    "strategy", [*FIVE, rf.Generative("random"), rf.Online(0.1, ties="random")], ids=repr
+    "strategy", [*EXPLORERS, rf.Generative("random"), rf.Online(0.1, ties="random")], ids=repr
 )
 def test_a_shorter_run_is_the_beginning_of_a_longer_one(strategy):
     world = small_world(start=None)
@@ -223,7 +223,7 @@ def test_a_shorter_run_is_the_beginning_of_a_longer_one(strategy):
             assert recorded(long.first(**budget(world, each, n))) == recorded(short)
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_every_budget_stops_the_same_run(strategy):
     """Also in the middle of a round or an episode."""
     world = small_world(start=None)
@@ -236,7 +236,7 @@ def test_every_budget_stops_the_same_run(strategy):
         assert reached[unit] == size
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_the_seed_decides(strategy):
     one, again, other = (
         recorded(rf.explore(small_world(start=SPREAD), model(), strategy, samples_per_step=8, seed=seed))

@@ -7,7 +7,8 @@ import pytest
 
 import reference_runs
 import rewardfree as rf
-from explorer_cases import FIVE, ROUNDS, SPREAD, assert_textbook, model
+from explorer_cases import ROUNDS, SPREAD, assert_textbook
+from planning_cases import EXPLORERS, model
 from reference_runs import recorded, small_world
 
 # --- what the paper says of Alg 3 and Qiu ---
@@ -143,7 +144,7 @@ def test_strategies_refuse_what_they_do_not_know(make, said):
         make()
 
 
-@pytest.mark.parametrize("strategy", FIVE, ids=repr)
+@pytest.mark.parametrize("strategy", EXPLORERS, ids=repr)
 def test_the_kernel_must_fit_the_world(strategy):
     with pytest.raises(ValueError, match="lengthscale has 3 entries, the points have 2"):
         rf.explore(small_world(), model(rf.Matern(1.5, (1.0, 2.0, 3.0))), strategy, samples_per_step=2)

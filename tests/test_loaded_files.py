@@ -11,7 +11,7 @@ from reference_mesh import CLIMB, Stairs, cliff_plan, explored, linear_plan
 from reference_runs import small_world
 from rewardfree.experiments.run_maps import maps_are_there, read_maps
 from rewardfree.files import write_arrays
-from rewardfree.registry import DEEPEST, from_text, to_text
+from rewardfree.registry import MOST_NESTED, from_text, to_text
 from rewardfree.worlds import LabelledWorld
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -245,7 +245,7 @@ def test_a_text_that_is_no_table_is_refused(saved, tmp_path, name, text):
 
 def test_tables_are_nested_no_deeper_than_they_are_written():
     kernel = rf.Linear(1.0)
-    for _ in range(DEEPEST - 2):
+    for _ in range(MOST_NESTED - 2):
         kernel = kernel + rf.Linear(1.0)
     assert from_text(to_text({"kernel": kernel})) == {"kernel": kernel}
     with pytest.raises(ValueError, match="nested 100 deep"):

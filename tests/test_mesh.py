@@ -157,7 +157,7 @@ def swinging(low, high, sides):
             return SPACES.state.wrapped(state)
 
     actions = np.linspace(-0.3, 0.3, 3)[:, None]  # which nothing stops at a speed of 2
-    return MeshDynamics(SPACES, Swing(), mesh, actions, nowhere, False)
+    return MeshDynamics(SPACES, Swing(), mesh, actions, nowhere)
 
 
 FIRST = ((-math.pi, -3.0), (math.pi, 3.0), (25, 25))
@@ -203,7 +203,7 @@ def test_cubic_interpolation_is_exact_for_cubics_and_with_few_nodes_for_lines():
 def on_a_mesh(noisy=False, ended=nowhere, noise=0.0, n=60, side=7):
     learnt = Dynamics.learn(SPACES, MODEL, swings(n, noise=noise))
     mesh = Mesh(np.array([-math.pi, -2.0]), np.array([math.pi, 2.0]), (side, side), SPACES.state.angular)
-    return MeshDynamics(SPACES, learnt, mesh, SPACES.action.candidates(3), ended, noisy)
+    return MeshDynamics(SPACES, learnt, mesh, SPACES.action.candidates(3), ended, learnt if noisy else None)
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -262,7 +262,7 @@ def test_draws_of_noise_have_the_variance_of_the_worlds_noise():
     next_state = state + 0.5 * action + 0.3 * rng.standard_normal((300, 1))
     learnt = Dynamics.learn(spaces, rf.Model(rf.AutoKernel()), samples(state, action, next_state))
     mesh = Mesh(np.array([-2.0]), np.array([2.0]), (21,), np.array([False]))
-    on_mesh = MeshDynamics(spaces, learnt, mesh, spaces.action.candidates(5), nowhere, True)
+    on_mesh = MeshDynamics(spaces, learnt, mesh, spaces.action.candidates(5), nowhere, learnt)
     square = (on_mesh.noise(mesh.nodes) ** 2).mean()
     assert math.sqrt(square) == pytest.approx(0.3, rel=0.2)
 
@@ -300,7 +300,7 @@ def test_a_simulator_itself_can_be_on_a_mesh():
             return swing(state, action)
 
     mesh = Mesh(np.array([-math.pi, -2.0]), np.array([math.pi, 2.0]), (7, 7), SPACES.state.angular)
-    on_mesh = MeshDynamics(SPACES, Exact(), mesh, SPACES.action.candidates(3), nowhere, False)
+    on_mesh = MeshDynamics(SPACES, Exact(), mesh, SPACES.action.candidates(3), nowhere)
     np.testing.assert_array_equal(on_mesh.next_states, swing(*on_mesh.pairs))
 
 

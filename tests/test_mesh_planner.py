@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from reference_mesh import AUTO, CLIMB, QUADRATIC, H, Linear, Many, Stairs, X, explored, riccati
+from reference_mesh import AUTO, CLIMB, QUADRATIC, H, Linear, Stairs, X, explored, riccati
 from reference_runs import small_world
+from reference_worlds import Many
 from rewardfree import DynamicsPlanner
 from rewardfree.dynamics import Dynamics
 from rewardfree.planning.mesh import planner as mesh_planner
@@ -126,7 +127,7 @@ def test_actions_of_several_variables_lay_the_mesh_again_once_and_look_ahead_las
         rf.plan(data, reward, DynamicsPlanner(noise=False, **asked))
         for reward in ("-x**2 - y**2", "-abs(z - 1)")
     ]
-    assert all(finer.mesh.sides == (7, 7, 7) and finer.draws == 32 - 24 * (pushes - 1) for finer in laid)
+    assert all(finer.mesh.sides == (7, 7, 7) and finer.most_draws == 32 - 24 * (pushes - 1) for finer in laid)
     if pushes == 1:
         assert len(laid) == 4 and tried == 2 * [(2, 12, 2), (2, 12, 1), (2, 12, 1)]
         return
@@ -294,7 +295,7 @@ def test_invented_starts_lie_on_the_shorter_arc():
     space = rf.Box.of(theta="angle", x=(-1.0, 1.0))
     starts = np.array([[3.0, 0.0], [-3.0, 1.0]])
     first_states = mesh_planner._starts(space, SimpleNamespace(starts=starts), None)
-    assert len(first_states) == mesh_planner.STARTS
+    assert len(first_states) == mesh_planner.FIRST_STATES
     np.testing.assert_array_equal(first_states[:2], starts)
     assert (np.abs(first_states[:, 0]) >= 3.0 - 1e-12).all() and (np.abs(first_states[:, 0]) <= math.pi).all()
     assert len(np.unique(first_states[2:, 1])) > 3

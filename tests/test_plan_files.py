@@ -13,7 +13,6 @@ from reference_runs import small_world
 from rewardfree import DynamicsPlanner
 from rewardfree.planning import PlanRequest
 from rewardfree.planning.mesh.plan import TabulatedPlan
-from rewardfree.planning.mesh.planner import plan_on_mesh
 from rewardfree.planning.plan_files import FILE_VERSION
 from rewardfree.worlds import LabelledWorld
 
@@ -163,7 +162,7 @@ def test_a_plan_through_a_simulator_cannot_be_written(tmp_path):
             return 0.9 * state + 0.5 * action
 
     request = PlanRequest(explored(), [QUADRATIC], horizon=H, discount=1.0)
-    (plan,) = plan_on_mesh(DynamicsPlanner(actions=81), request, Simulator())
+    (plan,) = DynamicsPlanner(actions=81).plan(request, Simulator())
     np.testing.assert_allclose(plan.value(X), linear_plan().value(X), rtol=0, atol=1e-4)
     with pytest.raises(ValueError, match="a plan through a simulator cannot be written"):
         plan.save(tmp_path / "plan.npz")

@@ -6,21 +6,20 @@ import pytest
 
 import rewardfree as rf
 from rewardfree.presets import LITERAL, PRESETS, PUBLISHED, preset_named
-from rewardfree.studies.paper.specification import paper_planner, paper_strategies
+from rewardfree.studies.paper.specification import paper_strategies
 
 SE, MATERN_15, MATERN_25 = rf.SquaredExponential(0.1), rf.Matern(1.5, 0.1), rf.Matern(2.5, 0.1)
-FOUR = {"Generative", "Online", "Qiu", "GreedyMaxVariance"}
 
 
 def test_published_is_what_the_figures_were_made_with():
     assert [PUBLISHED.ridge(kernel) for kernel in (SE, MATERN_15, MATERN_25)] == [0.01, 0.5, 0.5]
     assert (PUBLISHED.normalisation, PUBLISHED.empty, PUBLISHED.fresh) == ("global", "zero", False)
-    assert (PUBLISHED.bonus_for, PUBLISHED.ties, PUBLISHED.start) == (FOUR, "lowest", 20)
+    assert (PUBLISHED.ties, PUBLISHED.start) == ("lowest", 20)
 
 
 def test_literal_is_what_the_text_says():
     assert (LITERAL.normalisation, LITERAL.empty, LITERAL.fresh) == ("row", "prior", False)
-    assert (LITERAL.bonus_for, LITERAL.ties, LITERAL.start) == (FOUR, "lowest", 20)
+    assert (LITERAL.ties, LITERAL.start) == ("lowest", 20)
 
 
 @pytest.mark.parametrize("kernel", [SE, MATERN_15, MATERN_25], ids=repr)
@@ -82,25 +81,3 @@ def test_every_choice_of_a_preset_arrives():
     assert found["online"] == rf.Online(2.0, fresh=True, ties="random", empty="prior")
     assert {strategy.ties for strategy in found.values()} == {"random"}
     assert {found[name].empty for name in ("online", "qiu", "greedy")} == {"prior"}
-    assert paper_planner(own, found["qiu"]).ties == paper_planner(own, rf.Uniform()).ties == "random"
-
-
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
-def test_all_four_are_planned_with_a_bonus(preset):
-    strategies = paper_strategies(preset).values()
-    assert {type(strategy).__name__ for strategy in strategies} == FOUR
-    assert [paper_planner(preset, strategy, beta=0.3) for strategy in strategies] == [rf.Optimistic(0.3)] * 4
-    assert paper_planner(preset, rf.Qiu(0.3)) == rf.Optimistic(0.1)
-
-
-def test_strategies_without_a_bonus_are_planned_with_the_mean():
-    """The numbers the authors recorded: a bonus for Qiu alone."""
-    recorded = replace(PUBLISHED, bonus_for=frozenset({"Qiu"}))
-    planners = {name: paper_planner(recorded, each) for name, each in paper_strategies(recorded).items()}
-    assert planners == {
-        "generative": rf.Mean(),
-        "online": rf.Mean(),
-        "qiu": rf.Optimistic(0.1),
-        "greedy": rf.Mean(),
-    }
-    assert paper_planner(PUBLISHED, rf.Uniform()) == rf.Mean()

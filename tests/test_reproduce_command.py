@@ -3,18 +3,16 @@
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rewardfree as rf
-from reproduction_cases import COMMAND, KERNELS, SMALL
+from reproduction_cases import COMMAND, KERNELS, SMALL, units_in
 from rewardfree import cli
 from rewardfree.experiments.store import Store
 from rewardfree.report.gaps import gap_pictures
@@ -242,17 +240,6 @@ type = "Uniform"
 [[planners]]
 type = "Mean"
 """
-
-
-def units_in(path):
-    """How many units a store holds that somebody else may be making."""
-    if not path.exists():
-        return 0
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
-        try:
-            return base.execute("SELECT count(*) FROM units").fetchone()[0]
-        except sqlite3.OperationalError:  # no such table, or locked
-            return 0
 
 
 @pytest.mark.parametrize(

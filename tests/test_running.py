@@ -5,13 +5,11 @@ import os
 import re
 import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
+from reproduction_cases import units_in
 from rewardfree import cli
 from rewardfree.cli.app import app
 from rewardfree.experiments import local, running, sweep, unit
@@ -582,17 +581,6 @@ def test_an_interruption_between_runs_says_the_command_too(more, in_process, mon
         assert json.loads(out) == {"event": "interrupted", "text": line, "command": command}
     else:
         assert (out, errors) == ("", f"rewardfree: {line}; to go on: {command}\n")
-
-
-def units_in(path):
-    """How many units a store holds that somebody else may be making."""
-    if not path.exists():
-        return 0
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
-        try:
-            return base.execute("SELECT count(*) FROM units").fetchone()[0]
-        except sqlite3.OperationalError:  # no such table, or locked
-            return 0
 
 
 def test_the_command_that_an_interrupted_reproduction_says_completes_it(tmp_path):

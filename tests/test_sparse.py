@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rewardfree as rf
 from rewardfree.posterior import Design, engine
-from rewardfree.posterior.engine.linear_algebra import OnNumpy
+from rewardfree.posterior.engine.linear_algebra import LinearAlgebra
 from rewardfree.posterior.growing_factor import MOST_WAITING, GrowingFactor
 
 KERNELS = [
@@ -234,7 +234,7 @@ def test_what_the_exact_posterior_misses_of_parts_is_that_of_a_regression_withou
 
 def test_a_growing_factor_answers_as_the_matrix_itself():
     rng = np.random.default_rng(0)
-    growing, matrix = GrowingFactor(OnNumpy(), 5, 0.3), 0.3 * np.eye(5)
+    growing, matrix = GrowingFactor(LinearAlgebra(), 5, 0.3), 0.3 * np.eye(5)
     columns, rows = rng.normal(size=(5, 3)), rng.normal(size=(4, 5))
     for size in (3, 1, 1, MOST_WAITING, 1, 200, 2):
         added = rng.normal(size=(size, 5))

@@ -49,11 +49,11 @@ def cuda(torch, device, monkeypatch):
         return
     from rewardfree.posterior.engine import linear_algebra_torch
 
-    class OnTorchCpu(linear_algebra_torch.OnTorch):
+    class TorchAlgebraOnCpu(linear_algebra_torch.TorchAlgebra):
         def __init__(self, device, dtype=None):
             super().__init__("cpu", dtype)
 
-    monkeypatch.setattr(linear_algebra_torch, "OnTorch", OnTorchCpu)
+    monkeypatch.setattr(linear_algebra_torch, "TorchAlgebra", TorchAlgebraOnCpu)
 
 
 def points_of(n, seed=0):
@@ -127,7 +127,7 @@ def test_blocks_change_nothing(monkeypatch):
 
     targets, at = targets_of(points_of(300)), points_of(70, seed=1)
     _, whole = pair(KERNELS[2])
-    monkeypatch.setattr(linear_algebra_torch.OnTorch, "block", 700)  # 17 points
+    monkeypatch.setattr(linear_algebra_torch.TorchAlgebra, "block", 700)  # 17 points
     _, blocks = pair(KERNELS[2])
     agree(blocks.mean(targets, at), whole.mean(targets, at))
     agree(blocks.std(at), whole.std(at))
@@ -187,7 +187,7 @@ def test_a_device_that_torch_does_not_see_is_named(monkeypatch):
     with pytest.raises(
         ValueError, match=r'device "cuda:63" was asked for, but torch sees (no|\d+) CUDA device'
     ):
-        linear_algebra_torch.OnTorch("cuda:63")
+        linear_algebra_torch.TorchAlgebra("cuda:63")
 
 
 def test_bad_points_change_nothing(torch, device):
@@ -324,7 +324,7 @@ def test_values_are_iterated_alike(noise, horizon, changing):
     space = data.spaces.state
     mesh = Mesh(np.array(space.low), np.array(space.high), (15, 15), space.angular)
     ended = lambda state: np.abs(state[:, 1]) > 7.0  # noqa: E731
-    parts = data.spaces, learnt, mesh, data.spaces.action.candidates(3), ended, noise > 0.0
+    parts = data.spaces, learnt, mesh, data.spaces.action.candidates(3), ended, learnt if noise else None
     ours, theirs = MeshDynamics(*parts), MeshDynamics(*parts, placement=Placement("cuda"))
     rewards = np.random.default_rng(0).normal(size=(30, 3 * mesh.size))
     tables = [

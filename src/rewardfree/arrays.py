@@ -1,6 +1,7 @@
 """Array types and namespaces, and the checks of every array and number that a caller gives."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -42,7 +43,7 @@ class Placement:
         return is_cpu(self.device) and self.dtype is None
 
 
-#: The longest episode: more was hardly meant, and a loop over its steps would not come back.
+#: The longest episode; a larger number is taken for a typing error.
 MOST_STEPS = 10**9
 
 #: The default placement.
@@ -220,6 +221,17 @@ def count(value: Any, name: str, at_least: int = 1, at_most: int | None = None) 
     if at_most is not None and number > at_most:
         raise ValueError(f"{name} must be at most {at_most:,}, got {value!r:.100}")
     return number
+
+
+def check_fields(frozen: Any, /, **checks: Callable[[Any, str], Any]) -> None:
+    """Store what check(value, name) returns in these fields of a frozen dataclass, as far as it has them.
+
+    None stays where it is the default: it was not given.
+    """
+    fields = vars(frozen)
+    for name in [name for name in checks if name in fields]:
+        if fields[name] is not None or getattr(type(frozen), name, ...) is not None:
+            object.__setattr__(frozen, name, checks[name](fields[name], name))
 
 
 def counted(number: int, noun: str) -> str:

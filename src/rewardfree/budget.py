@@ -9,8 +9,8 @@ from typing import Any
 from rewardfree.arrays import count, positive
 from rewardfree.model import Model
 
-#: More was hardly meant: it would outlast anyone.
-MOST = 10**12
+#: The largest budget; a larger one is taken for a typing error.
+LARGEST_BUDGET = 10**12
 UNITS = ("samples_per_step", "transitions", "episodes", "steps")
 
 
@@ -38,7 +38,7 @@ class Budget:
             choices = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
             raise ValueError(f"give exactly one budget of {choices}, got {got}")
         ((unit, size),) = given.items()
-        return cls(unit, count(size, unit, at_most=MOST))
+        return cls(unit, count(size, unit, at_most=LARGEST_BUDGET))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Limits:
     def of(
         cls, model: Model, seconds: float | None, max_sigma: float | None, generative: bool, **sizes: Any
     ) -> Limits:
-        """As a caller of `explore` gives them."""
+        """Limits from the arguments of `explore`."""
         given = any(size is not None for size in sizes.values())
         if max_sigma is not None and not given and seconds is None:
             raise ValueError(

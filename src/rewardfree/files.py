@@ -81,7 +81,7 @@ def _target(path: str | os.PathLike[str]) -> Path:
 
 
 def _mode(target: Path) -> int:
-    """That of the file there is, or what the umask lets a new one have; mkstemp's are private."""
+    """Mode of the existing file, or the default mode for a new one (mkstemp's is private)."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -227,7 +227,7 @@ def read_arrays(path: str | os.PathLike[str], kind: str, version: int, names: st
 
 @contextmanager
 def content_of(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever goes wrong in the block comes from what the file holds: an error names the file."""
+    """Name the file in any error of the block, which reads its content."""
     try:
         yield
     except Exception as error:  # a value of a file may be anything, and break anything

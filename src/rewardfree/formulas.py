@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 #: Limits that a formula typed by hand does not reach.
-MOST_CHARACTERS, DEEPEST = 4000, 100
+MOST_CHARACTERS, MOST_NESTED = 4000, 100
 CONSTANTS = {"pi": math.pi, "e": math.e}
 #: The functions that a formula may call, with the number of their arguments.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
@@ -109,8 +109,8 @@ class Formula:
         used, unchecked = set(), [(self._tree, 1)]
         while unchecked:
             node, depth = unchecked.pop()
-            if depth > DEEPEST:
-                raise ValueError(f"a formula may be nested {DEEPEST} deep, this one is deeper")
+            if depth > MOST_NESTED:
+                raise ValueError(f"a formula may be nested {MOST_NESTED} deep, this one is deeper")
             unchecked += [(part, depth + 1) for part in self._parts(node)]
             if isinstance(node, ast.Name) and node.id not in CONSTANTS:
                 used.add(node.id)

@@ -18,6 +18,7 @@ from rewardfree.arrays import (
     as_array,
     as_horizon,
     as_points,
+    check_fields,
     check_finite,
     count,
     float_dtype,
@@ -26,7 +27,8 @@ from rewardfree.arrays import (
     positive,
     to_numpy,
 )
-from rewardfree.kernels import FIRST_RIDGE, AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
+from rewardfree.kernels import AutoKernel, Delta, Kernel, as_kernel, first_guess, fit_next_states
+from rewardfree.kernels.fitting.finite import FIRST_RIDGE
 from rewardfree.posterior import (
     BasisPosterior,
     Counts,
@@ -71,8 +73,7 @@ class Model:
             object.__setattr__(self, "kernel", as_kernel(self.kernel))
             if self.ridge is None:
                 raise ValueError("ridge must be given with a fixed kernel, got None: for example ridge=0.5")
-        if self.ridge is not None:
-            object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+        check_fields(self, ridge=positive)
         for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -217,7 +218,8 @@ def fitted_model(timed: bool = False) -> Model:
 class ModelPosteriors:
     """The model's own posteriors; a subclass may make others.
 
-    `open_ends`: variables without bounds are taken as they are, for there are no lengthscales for them.
+    `open_ends`: variables without bounds are left unscaled: features replace the kernel, so there are no
+    lengthscales.
     """
 
     open_ends: ClassVar[bool] = False

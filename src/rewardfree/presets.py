@@ -17,7 +17,6 @@ class Preset:
     normalisation: Literal["global", "row"]  # how a draw is made non-negative before rows are normalised
     empty: Literal["zero", "prior"]  # what an explorer's Q is at a step without data
     fresh: bool  # which data Alg 3 uses at h < h0: D_{h,n} or D_{h,n-1}
-    bonus_for: frozenset[str]  # strategies planned with a bonus, by the names of their classes
     ties: Ties
     start: int  # the start state, of 100
 
@@ -30,11 +29,10 @@ class Preset:
         raise ValueError(f"the paper sets no ridge for {kernel!r}: give ridge=")
 
 
-_FOUR = frozenset({"Generative", "Online", "Qiu", "GreedyMaxVariance"})
 #: What the published figures were made with (but for Alg 3, which uses D_{h,n-1} as the text says).
-PUBLISHED = Preset("published", 0.01, 0.5, "global", "zero", False, _FOUR, "lowest", 20)
+PUBLISHED = Preset("published", 0.01, 0.5, "global", "zero", False, "lowest", 20)
 #: What the text says: the ridge is the square of its tau, P is shifted for each z.
-LITERAL = Preset("literal", 1e-4, 0.25, "row", "prior", False, _FOUR, "lowest", 20)
+LITERAL = Preset("literal", 1e-4, 0.25, "row", "prior", False, "lowest", 20)
 PRESETS = {preset.name: preset for preset in (PUBLISHED, LITERAL)}
 
 

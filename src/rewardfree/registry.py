@@ -13,7 +13,7 @@ import numpy as np
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 #: How deep stored objects may be nested: deeper ones would exceed Python's recursion limit.
-DEEPEST = 100
+MOST_NESTED = 100
 #: What makes objects of a kind, by its name in Python.
 _MAKERS: dict[str, dict[str, Callable[..., Any]]] = {}
 #: The same by the short names that are typed on the command line, for those that have one.
@@ -71,8 +71,8 @@ def is_made_by(kind: str, value: Any) -> bool:
 
 def to_table(value: Any, depth: int = 1) -> Any:
     """A value as something JSON can hold."""
-    if depth > DEEPEST:
-        raise ValueError(f"what goes into a file may be nested {DEEPEST} deep, this is deeper")
+    if depth > MOST_NESTED:
+        raise ValueError(f"what goes into a file may be nested {MOST_NESTED} deep, this is deeper")
     if isinstance(value, np.generic):
         return to_table(value.item(), depth)
     if isinstance(value, float) and not math.isfinite(value):
@@ -96,9 +96,9 @@ def to_table(value: Any, depth: int = 1) -> Any:
 
 
 def from_table(table: Any, depth: int = 1) -> Any:
-    """What a table of a file describes; an unknown name is refused, and nothing in it is executed."""
-    if depth > DEEPEST:
-        raise ValueError(f"a table may be nested {DEEPEST} deep, this one is deeper")
+    """The object that a table of a file describes; unknown names are refused, nothing in it is executed."""
+    if depth > MOST_NESTED:
+        raise ValueError(f"a table may be nested {MOST_NESTED} deep, this one is deeper")
     if isinstance(table, list):
         return tuple(from_table(entry, depth + 1) for entry in table)
     if not isinstance(table, Mapping):

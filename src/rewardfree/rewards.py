@@ -264,7 +264,7 @@ def _formula_of(text: str, grid: Grid) -> Formula:
 
 
 def _check_numbers(formula: Formula, grid: Grid) -> None:
-    """Refuse a number that a variable is set against in vain, as in s == 15 on [0, 1]."""
+    """Refuse comparing a coordinate with a number it cannot reach, as in s == 15 on [0, 1]."""
     coordinates = (
         *(() if grid.state_names else grid.state_variables.names),
         *(() if grid.action_names else grid.action_variables.names),

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from rewardfree.arrays import positive, probability
+from rewardfree.arrays import check_fields, positive, probability
 from rewardfree.kernels import Delta
 from rewardfree.model import Model
 from rewardfree.posterior import Counts
@@ -24,9 +24,7 @@ class CountingStrategy(Strategy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, checked in (("epsilon", positive), ("bonus_scale", positive), ("delta", probability)):
-            if name in vars(self):
-                object.__setattr__(self, name, checked(vars(self)[name], name))
+        check_fields(self, epsilon=positive, bonus_scale=positive, delta=probability)
 
     def posteriors(self, model: Model, inputs: Any, **options: Any) -> Counts:
         """Visit counts in the place of the model's own posteriors."""
@@ -45,6 +43,6 @@ class CountingStrategy(Strategy):
             )
 
     def bytes_per_run(self, model: Model, grid: Grid, horizon: int, rounds: int) -> int:
-        """Its record and its estimate of P."""
+        """Bytes of a run's record and of its estimate of P."""
         s, a = grid.shape
         return 8 * horizon * (RECORDED * rounds + s * s * a)

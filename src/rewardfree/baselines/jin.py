@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import Array, count
+from rewardfree.arrays import Array, check_fields, count
 from rewardfree.baselines.counting import CountingStrategy
 from rewardfree.budget import Budget
 from rewardfree.estimates import FiniteEstimate
@@ -109,9 +109,7 @@ class Jin(CountingStrategy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.episodes_per_goal is not None:
-            wanted = count(self.episodes_per_goal, "episodes_per_goal")
-            object.__setattr__(self, "episodes_per_goal", wanted)
+        check_fields(self, episodes_per_goal=count)
 
     def within(self, budget: Budget, world: FiniteWorld) -> Jin:
         """With half of the budget, or with as many episodes as are kept, shared evenly by the goals."""

@@ -6,20 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import Array, count, positive, probability
+from rewardfree.arrays import Array, check_fields, count, positive, probability
 from rewardfree.baselines.counting import RECORDED
 from rewardfree.estimates.backups import Empty
 from rewardfree.kernels import Linear
 from rewardfree.model import Model
-from rewardfree.posterior import (
-    BasisPosterior,
-    FeatureDesign,
-    FeatureLattice,
-    Posteriors,
-    check_features,
-    check_table,
-    features_at,
-)
+from rewardfree.posterior import BasisPosterior, FeatureDesign, FeatureLattice, Posteriors
+from rewardfree.posterior.feature_maps import check_features, check_table, features_at
 from rewardfree.registry import registered
 from rewardfree.strategies.qiu import OptimisticStrategy
 from rewardfree.ties import Ties
@@ -45,8 +38,7 @@ class LinearRewardFree(OptimisticStrategy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "features", check_features(self.features))
-        object.__setattr__(self, "ridge", positive(self.ridge, "ridge"))
+        check_fields(self, features=lambda features, _: check_features(features), ridge=positive)
 
     def __repr__(self) -> str:
         shown = repr(self.features) if callable(self.features) else f"<table {np.shape(self.features)}>"

@@ -8,14 +8,8 @@ from rewardfree.arrays import Array
 from rewardfree.estimates.backups import Empty
 from rewardfree.kernels import Kernel, Matern, Scaled, SquaredExponential
 from rewardfree.model import Model
-from rewardfree.posterior import (
-    BasisPosterior,
-    Partition,
-    PartitionLattice,
-    Posteriors,
-    check_alpha,
-    check_drop,
-)
+from rewardfree.posterior import BasisPosterior, Partition, PartitionLattice, Posteriors
+from rewardfree.posterior.cells import check_alpha, check_drop
 from rewardfree.registry import registered
 from rewardfree.strategies.qiu import OptimisticStrategy
 from rewardfree.ties import Ties

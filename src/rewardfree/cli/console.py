@@ -22,7 +22,7 @@ class Console:
         typer.echo(line)  # which knows terminals that lack a sign
 
     def interrupted(self, line: str, command: str) -> None:
-        """What is safe, and the command that goes on."""
+        """Say which results are stored, and the command that goes on."""
         typer.echo(f"rewardfree: {line}; to go on: {command}", err=True)
 
     def watched(self, items: Iterable[T], total: int, stored: int = 0) -> Generator[T, None, None]:
@@ -65,14 +65,14 @@ class Events(Console):
 
 
 def console(quiet: bool = False, as_json: bool = False) -> Console:
-    """The one that was asked for."""
+    """The console chosen by --quiet and --json."""
     if quiet and as_json:
         raise ValueError("--quiet and --json exclude each other: give one of them")
     return Silent() if quiet else Events() if as_json else Console()
 
 
 class _Pace:
-    """How far it is, how fast, and how long it may still take; what was there before took no time."""
+    """Progress: how much is done, how fast, and the time left; units stored before took no time."""
 
     def __init__(self, total: int, stored: int) -> None:
         self.total, self.stored, self.done = total, stored, stored

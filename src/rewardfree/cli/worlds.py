@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import rewardfree as rf
+from rewardfree.planning import WorldPlan
 from rewardfree.registry import maker_named
 
 AllowImports = Annotated[
@@ -19,7 +20,7 @@ AllowImports = Annotated[
 PLACE = "world"
 
 
-def typed_world(name: str, allow_imports: bool, **options: Any) -> rf.World:
+def typed_world(name: str, allow_imports: bool, /, **options: Any) -> rf.World:
     """The world of that name: an id with these options, or what module:Class makes without any."""
     given = {option: value for option, value in options.items() if value is not None}
     imported = [text for text in _texts([name, given]) if ":" in text]
@@ -49,8 +50,16 @@ def placed(data: rf.Experience, name: str) -> rf.Experience:
     return replace(data, provenance={**data.provenance, PLACE: name}) if is_own(name) else data
 
 
-def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str | None, dict[str, Any]]:
-    """What to type for the world of a plan, or for `env` in its place, and its options; None: not known.
+def world_of(plan: WorldPlan, env: str | None, allow_imports: bool) -> tuple[rf.World, str, dict[str, Any]]:
+    """The world of a plan, or `env` in its place, which must have its variables; what to type for it."""
+    name, options = place_of(plan.provenance, env)
+    world = typed_world(name, allow_imports, **options)
+    plan.check_world(world, name)
+    return world, name, options
+
+
+def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str, dict[str, Any]]:
+    """What to type for the world of a plan, or for `env` in its place, and its options.
 
     What a file says is checked: who sent it must not choose other options of `from_gymnasium`.
     """
@@ -74,7 +83,11 @@ def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str
     if known is not None:
         return known, options
     place = provenance.get(PLACE)
-    return (place, options) if isinstance(place, str) and is_own(place) else (None, options)
+    if not isinstance(place, str) or not is_own(place):
+        raise ValueError(
+            "it does not say which world it is for: give --env ID, or --env module:Class --allow-imports"
+        )
+    return place, options
 
 
 def is_own(name: str) -> bool:

@@ -37,7 +37,7 @@ class Samples:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Samples:
-        """Those of some steps."""
+        """The samples of some rows."""
         names = ("state", "action", "next_state", "terminated", "episode")
         return cls(*(np.array([getattr(row, name) for row in rows]) for name in names))
 

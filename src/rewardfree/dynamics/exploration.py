@@ -12,7 +12,7 @@ from rewardfree.dynamics.extent import whole_turns
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
-from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled
+from rewardfree.estimates.backups import OBJECTIVES, scout_q, settled, until_end
 from rewardfree.kernels import Matern, SquaredExponential, Sum
 from rewardfree.model import Model
 from rewardfree.posterior import PointPosterior
@@ -20,8 +20,8 @@ from rewardfree.worlds import ScaledModel, Spaces
 
 DISCOUNT = 0.98
 #: Nodes for each variable of the mesh on which E is computed, by the number of variables.
-SIDES = {1: 61, 2: 31, 3: 15, 4: 9}
-ACTIONS = 5
+EXPLORED_SIDES = {1: 61, 2: 31, 3: 15, 4: 9}
+EXPLORED_ACTIONS = 5
 #: Width of the mesh as a multiple of the range that was seen: what is beyond it is reached step by step.
 GROWTH = 2.0
 #: How often a rollout acts at random. Some must, or all of them get stuck at the same place.
@@ -64,7 +64,7 @@ class ExplorationValue:
         self._points = len(samples)
         self.posterior = self._empty_posterior(self._points)
         self.posterior.extend(self.dynamics.points)
-        self.actions = spaces.action.candidates(ACTIONS)
+        self.actions = spaces.action.candidates(EXPLORED_ACTIONS)
         self._seen = self.dynamics.space.wrapped(np.concatenate([samples.state, samples.next_state]))
         self._later: PointPosterior | None = None  # the posterior on the samples that came after the fit
         self._value: Any = None
@@ -95,7 +95,7 @@ class ExplorationValue:
         low, high = self._seen.min(axis=0), self._seen.max(axis=0)
         middle, half = 0.5 * (low + high), np.maximum(0.5 * GROWTH * (high - low), 1e-9)
         low, high = np.maximum(middle - half, space.low), np.minimum(middle + half, space.high)
-        return Mesh(*whole_turns(space, low, high), (SIDES[space.size],) * space.size, space.angular)
+        return Mesh(*whole_turns(space, low, high), (EXPLORED_SIDES[space.size],) * space.size, space.angular)
 
     @property
     def value(self) -> Any:
@@ -117,7 +117,7 @@ class ExplorationValue:
 
     @cached_property
     def _on_mesh(self) -> MeshDynamics:
-        return MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end, noisy=False)
+        return MeshDynamics(self.spaces, self.dynamics, self.mesh, self.actions, self.is_end)
 
     @cached_property
     def _at_nodes(self) -> tuple[Any, Any]:
@@ -136,7 +136,7 @@ class ExplorationValue:
         """gain + discount E(s') of every action at states (n,d), (a,n), and the next states (a,n,d)."""
         states, actions = self.spaces.every_pair(state, self.actions)
         next_states = self.dynamics.next_state(states, actions)
-        later = np.where(self.is_end(next_states), 0.0, self.mesh.at(self.value, next_states))
+        later = until_end(self.mesh.at(self.value, next_states), self.is_end(next_states))
         q = scout_q(self.gain(states, actions), later, DISCOUNT)
         shape = (len(self.actions), len(state))
         return q.reshape(shape), next_states.reshape(*shape, -1)

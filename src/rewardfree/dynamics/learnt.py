@@ -100,6 +100,12 @@ class Dynamics:
         """States (n,d) with angles wrapped, within the bounds or what was seen beyond them."""
         return self._reach.inside(self.space.wrapped(state))
 
+    def state_inputs(self, state: Any) -> Any:
+        """States (n,d) as the kernel sees them, without actions."""
+        features, scaling = self.space.features(state), self.scaled.scaling
+        size = features.shape[1]
+        return (features - scaling.centre[:size]) / scaling.scale[:size]
+
     def std(self, state: Any, action: Any) -> Any:
         """sigma at (s,a), (n,), in units of the kernel."""
         return self.design.std(self.scaled.inputs(self.spaces, state, action))

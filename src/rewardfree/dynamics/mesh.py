@@ -15,6 +15,7 @@ import numpy as np
 from rewardfree.arrays import CPU, Placement
 from rewardfree.dynamics.stencils import added_up
 from rewardfree.dynamics.termination import nearest
+from rewardfree.estimates.backups import until_end
 from rewardfree.posterior import linear_algebra
 from rewardfree.worlds.spaces import Box, Spaces
 
@@ -128,8 +129,23 @@ class NextStateModel(Protocol):
         """States (n,d) with angles wrapped, moved to the nearest ones that can be."""
 
 
+class NoisyModel(NextStateModel, Protocol):
+    """One that also says how next states differ from its predictions."""
+
+    @property
+    def noise_sample(self) -> tuple[Any, Any]:
+        """Points (k,f) as the kernel sees them, their first columns being the states', and what it missed
+        there (k,d)."""
+
+    def state_inputs(self, state: Any) -> Any:
+        """States (n,d) as the kernel sees them."""
+
+
 class MeshDynamics:
-    """The next states of all actions (a) at all nodes (m) of a mesh, their ends, and their interpolation."""
+    """The next states of all actions (a) at all nodes (m) of a mesh, their ends, and their interpolation.
+
+    With `noise` next states are random: what that model missed is added to the predictions.
+    """
 
     def __init__(
         self,
@@ -138,13 +154,24 @@ class MeshDynamics:
         mesh: Mesh,
         actions: Any,
         is_end: Callable[[Any], Any],
-        noisy: bool,
+        noise: NoisyModel | None = None,
         most_draws: int = DRAWS,
         placement: Placement = CPU,
     ) -> None:
         self.spaces, self.predictor, self.mesh, self.actions = spaces, predictor, mesh, actions
-        self.is_end, self.noisy, self.most_draws = is_end, noisy, most_draws
+        self.is_end, self._noise_model, self.most_draws = is_end, noise, most_draws
         self.algebra = linear_algebra(placement)  # of value iteration
+
+    @property
+    def noisy(self) -> bool:
+        """Whether next states are random."""
+        return self._noise_model is not None
+
+    @property
+    def _random(self) -> NoisyModel:
+        """The model that noise is drawn from."""
+        assert self._noise_model is not None
+        return self._noise_model
 
     @cached_property
     def pairs(self) -> tuple[Any, Any]:
@@ -168,25 +195,32 @@ class MeshDynamics:
     @property
     def draws(self) -> int:
         """How many outcomes stand for a noisy next state."""
-        dynamics: Any = self.predictor
         per_draw = len(self.actions) * self.mesh.size * 2 ** len(self.mesh.sides)
-        return min(int(np.clip(MOST_WEIGHTS // per_draw, 4, self.most_draws)), len(dynamics.noise_sample[0]))
+        return min(
+            int(np.clip(MOST_WEIGHTS // per_draw, 4, self.most_draws)), len(self._random.noise_sample[0])
+        )
 
     @cached_property
     def matrix(self) -> Any:
         """V at the nodes -> E[V(s')] for every action and node, (a*m,m); nothing follows an end."""
-        share = 1.0 / len(self.outcomes)
-        return self.mesh.matrix(self.outcomes, [np.where(self.is_end(s), 0.0, share) for s in self.outcomes])
+        return self.mesh.matrix(self.outcomes, self.going)
+
+    @property
+    def going(self) -> list[Any]:
+        """The chance of each outcome where it goes on, 0 where it ends: (a*m,) each."""
+        share = np.float64(1.0 / len(self.outcomes))
+        return [until_end(share, self.is_end(next_state)) for next_state in self.outcomes]
 
     @cached_property
     def transitions(self) -> Any:
         """The matrix where values are iterated."""
         return self.algebra.sparse(self.matrix)
 
-    def through(self, predictor: NextStateModel) -> MeshDynamics:
+    def through(self, predictor: NoisyModel) -> MeshDynamics:
         """The same on the CPU, with another predictor of the same next states: what is computed is kept."""
         here = copy(self)
         here.predictor, here.algebra = predictor, linear_algebra(CPU)
+        here._noise_model = predictor if self.noisy else None
         here.__dict__.pop("transitions", None)
         return here
 
@@ -197,10 +231,10 @@ class MeshDynamics:
         the same draws, or the best of them would be the luckiest; these are centred, so that the mean stays
         the regression's, and stretched by what centring takes away.
         """
-        dynamics: Any = self.predictor
-        _, residuals = dynamics.noise_sample
+        _, residuals = self._random.noise_sample
         draws = min(draws, len(residuals))
-        missed = residuals[nearest(self._neighbours, self._state_inputs(state), draws)]  # (n,k,d)
+        near = nearest(self._neighbours, self._random.state_inputs(state), draws)
+        missed = residuals[near]  # (n,k,d)
         missed = (missed - missed.mean(axis=1, keepdims=True)) * np.sqrt(draws / (draws - 1.0))
         return np.moveaxis(missed, 1, 0)
 
@@ -208,21 +242,12 @@ class MeshDynamics:
     def _neighbours(self) -> Any:
         from scipy.spatial import cKDTree
 
-        dynamics: Any = self.predictor
-        points, _ = dynamics.noise_sample
+        points, _ = self._random.noise_sample
         return cKDTree(points[:, : len(self.spaces.state.groups)])
-
-    def _state_inputs(self, state: Any) -> Any:
-        """States as the kernel sees them."""
-        dynamics: Any = self.predictor
-        size = len(self.spaces.state.groups)
-        scaling = dynamics.scaled.scaling
-        return (self.spaces.state.features(state) - scaling.centre[:size]) / scaling.scale[:size]
 
     def moved(self, state: Any, shift: Any) -> Any:
         """States (n,d) shifted, angles wrapped, within the bounds."""
-        dynamics: Any = self.predictor
-        return dynamics.inside(state + shift)
+        return self.predictor.inside(state + shift)
 
     @cached_property
     def change(self) -> Any:

@@ -47,7 +47,7 @@ class GivenTermination:
 
     @classmethod
     def of(cls, terminated: Any, spaces: Spaces) -> GivenTermination:
-        """Of a function or a formula, as a user gives it."""
+        """From a function or a formula, as a user gives it."""
         return cls(spaces.state, *ends_of(terminated, spaces))
 
     def __call__(self, state: Any) -> Any:

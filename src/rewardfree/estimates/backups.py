@@ -19,7 +19,7 @@ Empty: TypeAlias = Literal["zero", "prior"]
 #: What sigma is worth to an explorer, by its name.
 Objective: TypeAlias = Literal["sigma", "variance", "information"]
 #: Scout's E has settled if it changes by no more than this, relative to the largest.
-SETTLED = 1e-3
+SETTLED_E = 1e-3
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,16 @@ def alg3_q(mean: Array | None, sigma: Array, beta: float) -> Array:
 
 
 def qiu_q(mean: Array | None, sigma: Array, beta: float, horizon: int) -> Array:
-    """Qiu et al. 2021: Q_h = mean_h[V_{h+1}] + u/H + u, u = min(beta sigma_h, H)."""
+    """Qiu et al. 2021, their exploration phase: Q_h = mean_h[V_{h+1}] + u/H + u, u = min(beta sigma_h, H).
+
+    u/H stands in the place of the reward, and u is the bonus.
+    """
     bonus = clip(beta * sigma, 0.0, float(horizon)) * (1.0 + 1.0 / horizon)
     return bellman_q(bonus, mean)
 
 
 def greedy_q(sigma: Array) -> Array:
-    """Greedy max variance: Q_h = sigma_h, which does not look ahead."""
+    """Greedy Max Variance, the heuristic of section 5: Q_h = sigma_h, which does not look ahead."""
     return sigma
 
 
@@ -82,11 +85,21 @@ def scout_q(gain: Array, mean: Array | None, discount: float = 1.0) -> Array:
     return bellman_q(gain, mean, discount)
 
 
+def zero_without_data(values: Array, empty: Empty, samples: int) -> Array:
+    """Mean, sigma or Q_h (...): 0 if step h has no samples, where that is what `empty` says."""
+    return namespace(values).zeros_like(values) if empty == "zero" and samples == 0 else values
+
+
+def until_end(later: Array, ended: Array) -> Array:
+    """V(s') of next states (...), of which those that ended an episode count as 0: nothing follows."""
+    return np.where(ended, 0.0, later)
+
+
 def settled(update: Callable[[Array], Array], value: Array, sweeps: int) -> Array:
     """E = update(E), from one E to the next until it hardly changes, or for that many sweeps."""
     for _ in range(sweeps):
         before, value = value, update(value)
-        if np.abs(value - before).max() <= SETTLED * value.max():
+        if np.abs(value - before).max() <= SETTLED_E * value.max():
             break
     return value
 
@@ -112,7 +125,7 @@ def remaining_range(low: Any, high: Any, discount: float = 1.0, may_end: bool = 
     """
     ends = np.array([low, high], np.float64)
     for h in reversed(range(ends.shape[-1] - 1)):
-        ends[..., h] += discount * ends[..., h + 1]
+        ends[..., h] = bellman_q(ends[..., h], ends[..., h + 1].copy(), discount)
     return (np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)) if may_end else (ends[0], ends[1])
 
 

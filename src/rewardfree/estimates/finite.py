@@ -213,7 +213,7 @@ class FiniteEstimate(Estimate):
         return h * len(self.grid.points) + z if self.model.timed else z
 
     def designs(self, h: int) -> slice:
-        """Those of step h among the posteriors."""
+        """The posteriors that serve step h, as a slice."""
         first = 0 if self._same_steps else self._step(h) * self._side_by_side
         return slice(first, first + self._side_by_side)
 
@@ -250,7 +250,7 @@ class FiniteEstimate(Estimate):
         return self.xp.take_along_axis(law.values, self.rows_of(h, rows)[:, None, :], axis=2)
 
     def _step_values(self, h: int, values: Array, rows: Array | None) -> Array:
-        """Of values at all candidates (...,m), those of step h; those at rows are it already."""
+        """The values of step h among those at all candidates (...,m); values at rows stay as they are."""
         if rows is not None or not self.model.timed:
             return values
         z = len(self.grid.points)

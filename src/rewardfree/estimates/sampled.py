@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Row, Samples
-from rewardfree.estimates.backups import Backup, bellman_q, state_value
+from rewardfree.estimates.backups import Backup, bellman_q, state_value, until_end, zero_without_data
 from rewardfree.estimates.estimate import Estimate
 from rewardfree.model import MODEL_POSTERIORS, ModelPosteriors, midrange
 from rewardfree.posterior import BasisPosterior
@@ -90,7 +90,6 @@ class SampledEstimate(Estimate):
         return Samples.of(self._rows[self.step(h)])
 
     def count(self, h: int) -> int:
-        """How many samples the regression of step h has."""
         return len(self.posteriors[self.step(h)])
 
     @property
@@ -200,7 +199,7 @@ class SampledRecursion:
             pairs = estimate.spaces.every_pair(estimate.samples(h).next_state, estimate.actions)
             q = self._q(h + 1, mean, sigma, pairs, seen.sigma.shape)
             value = state_value(q.T, *self._limits(h + 1))
-            targets = np.where(seen.terminated, 0.0, value)
+            targets = until_end(value, seen.terminated)
         if self.gained is not None and len(targets):
             targets = bellman_q(self.gained(h), targets, self.discount)
         around = 0.0 if self.backup.around is None else self.backup.around(to_go)
@@ -208,11 +207,10 @@ class SampledRecursion:
 
     def _q(self, h: int, mean: Any, sigma: Any, pairs: tuple[Any, Any], shape: tuple[int, int]) -> Any:
         """Q_h of every action at n states, (a,n), for the mean at these pairs (a*n,)."""
-        if self.backup.empty == "zero" and self.estimate.count(h) == 0:
-            return np.zeros(shape)
         reward = None if self.reward is None else self.reward(h, *pairs).reshape(shape)
         mean = np.full(shape, mean) if np.ndim(mean) == 0 else mean.reshape(shape)
-        return self.backup.q(reward, mean, sigma, self.last + 1 - h)
+        q = self.backup.q(reward, mean, sigma, self.last + 1 - h)
+        return zero_without_data(q, self.backup.empty, self.estimate.count(h))
 
     def _limits(self, h: int) -> tuple[float, float]:
         return self.backup.limits(self.last + 1 - h)

@@ -82,7 +82,7 @@ def gap(world: FiniteWorld, plan: Plan | npt.ArrayLike, reward: FiniteReward) ->
 
 
 def myopic_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
-    """Of argmax_a r_h(s,a), the lowest action among equals: what a bandit would do."""
+    """The gap of the policy argmax_a r_h(s,a), the lowest action among equals: a bandit's."""
     check_world(world)
     r = expected_reward(world, reward)
     actions = np.broadcast_to(r.argmax(axis=-1), (world.horizon, len(world.states)))
@@ -90,7 +90,7 @@ def myopic_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
 
 
 def random_gap(world: FiniteWorld, reward: FiniteReward) -> Gap:
-    """Of uniformly random actions."""
+    """The gap of uniformly random actions."""
     check_world(world)
     s, a = world.grid.shape
     return gap(world, np.full((world.horizon, s, a), 1.0 / a), reward)

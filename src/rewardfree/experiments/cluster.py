@@ -44,10 +44,10 @@ def finished_units(
 ) -> Iterator[tuple[Unit, list[Any]]]:
     """Units with their records, in whichever order they end; those of a worker that is lost go to another.
 
-    Dask gives a unit up when workers died on it too often, and with it what was only waiting behind it: so
-    each of these is tried again with nobody beside it.
+    Dask gives a unit up when workers died on it too often, and with it the units that only waited behind it:
+    each of these is run again alone.
     """
-    if not units:  # then nobody need be there
+    if not units:  # no units: no scheduler is needed
         return
     waiting, deadly = deque(units), list[tuple[Unit, int]]()
     with _connected(address) as client:

@@ -11,10 +11,12 @@ from rewardfree.budget import Budget
 from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import gap_of_values, optimal_value, policy_value, values_of_actions
 from rewardfree.model import Model
-from rewardfree.planning import Planner, PlanRequest, RewardColumns, ValuePlanner, backward, tie_breaks
+from rewardfree.planning import Planner, PlanRequest, ValuePlanner
+from rewardfree.planning.finite import RewardColumns, backward, tie_breaks
 from rewardfree.posterior import Lattice
 from rewardfree.rewards import reward_table
-from rewardfree.strategies import RunBatch, Strategy, as_seeds, checked_parts, in_batches, played, rounds_for
+from rewardfree.strategies import RunBatch, Strategy
+from rewardfree.strategies.explore import as_seeds, checked_parts, in_batches, played, rounds_for
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds.finite import FiniteWorld
 

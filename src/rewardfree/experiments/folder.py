@@ -46,7 +46,7 @@ class ResultsFolder:
         self.write("made.json", json.dumps(made, indent=1))
 
     def made(self) -> dict[str, str]:
-        """What was noted, if anything was."""
+        """The note on how the results were made, if there is one."""
         path = self.path / "made.json"
         if not path.exists():
             return {}

@@ -51,7 +51,7 @@ def finished_units(
 
 def _run_alone(unit: Unit, allow_imports: bool) -> list[Any] | None:
     """The records of a unit that may have killed its worker; None if it does so by itself, too."""
-    for _ in range(ATTEMPTS - 1):  # the first one was in company
+    for _ in range(ATTEMPTS - 1):  # the first attempt ran beside other units
         try:
             with _processes(1) as pool:
                 return _records(_submitted(pool, unit, allow_imports), unit)
@@ -92,20 +92,20 @@ def _records(future: Future[list[Any]], unit: Unit) -> list[Any]:
 
 
 def run_in_worker(unit: Unit, allow_imports: bool) -> list[Any]:
-    """The records of a unit. What is doubtful about its data and plans is what it is there to show."""
+    """The records of a unit. Silence our own warnings: studies record them instead."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Doubt)
         return unit.run(_caches[allow_imports])
 
 
 def begin_worker() -> None:
-    """What a process of this machine does before its first unit."""
+    """Prepare a process of this machine for its first unit."""
     keep_freed_memory()
     _end_with_the_parent()
 
 
 def keep_freed_memory() -> None:
-    """Without this, temporaries of some megabytes are given back and cleared again in every round.
+    """Tell glibc to keep freed memory, which otherwise is returned and cleared every round.
 
     That costs a tenth of the time of eight runs side by side, and as much again as they take in a Dask
     worker, whose own settings give memory back at once. Where the C library is not glibc, nothing happens.

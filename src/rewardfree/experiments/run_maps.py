@@ -16,7 +16,8 @@ from rewardfree.experiments.unit import InstanceCache, SweepUnit, Unit
 from rewardfree.files import content_of, read_arrays, write_arrays
 from rewardfree.planning import Mean
 from rewardfree.rewards import reward_table
-from rewardfree.strategies import RunBatch, rounds_for
+from rewardfree.strategies import RunBatch
+from rewardfree.strategies.explore import rounds_for
 from rewardfree.threads import one_blas_thread
 
 FILE_VERSION = 1
@@ -27,7 +28,7 @@ _SHAPES = {
     "state": "km", "action": "km", "value": "nhs", "policy": "nhs",
 }  # fmt: skip
 #: Strategies whose runs are shown first, where a sweep has them, and how many are in all.
-SHOWN, MOST = ("generative", "online", "qiu", "greedy"), 4
+SHOWN, MOST_SHOWN = ("generative", "online", "qiu", "greedy"), 4
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def mapped_runs(units: Sequence[Unit]) -> list[SweepUnit]:
     chosen = []
     for firsts in worlds.values():
         order = sorted(firsts, key=lambda name: SHOWN.index(name) if name in SHOWN else len(SHOWN))
-        chosen += [firsts[name] for name in order[:MOST]]
+        chosen += [firsts[name] for name in order[:MOST_SHOWN]]
     return chosen
 
 

@@ -17,7 +17,7 @@ from rewardfree.experiments import local
 from rewardfree.experiments.store import Store
 from rewardfree.experiments.unit import InstanceCache, ReferenceUnit, SweepUnit, Unit, errors_of
 from rewardfree.interruption import signal_of, terminated_as_interrupted
-from rewardfree.posterior import room_for
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import progress
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def _progress_line(items: Iterator[T], total: int, stored: int) -> Generator[T, 
 
 
 def unwatched(items: Iterator[T], total: int, stored: int) -> Generator[T, None, None]:
-    """Passes on without a word."""
+    """Pass items on without showing progress."""
     yield from items
 
 
@@ -156,7 +156,7 @@ def on_device(units: Iterable[Unit]) -> bool:
 
 
 def _beside_a_device(units: Sequence[Unit]) -> list[SweepUnit | ReferenceUnit]:
-    """What runs in this process: what is for the device, and what is done at once."""
+    """The units that run in this process: those for a device, and those that take no time."""
     return [
         unit
         for unit in units

@@ -153,7 +153,7 @@ class Store:
             raise self._damaged(error) from error
 
     def seeds(self) -> list[int]:
-        """Of the runs of the sweep, ascending; what needs no data has none."""
+        """The seeds of the sweep's runs, ascending; units without data have none."""
         query = "SELECT DISTINCT seed FROM records JOIN wanted USING (key) WHERE samples > 0 ORDER BY seed"
         with self._named():
             self._verify()

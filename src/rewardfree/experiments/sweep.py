@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardfree.arrays import check_kind, count, float_dtype
-from rewardfree.budget import MOST
+from rewardfree.budget import LARGEST_BUDGET
 from rewardfree.experiments.unit import NO_DATA, ReferenceUnit, SweepUnit, Unit
 from rewardfree.model import Model
 from rewardfree.planning import Planner
@@ -32,7 +32,7 @@ ENTRY = {part: ("name", "for") if part in MEANT_FOR else ("name",) for part in P
 #: Runs of a unit, unless a file says otherwise: on the CPU few, whose posteriors stay in its caches; on a
 #: device many, which it computes together.
 BATCH, DEVICE_BATCH = 2, 500
-#: More was hardly meant: a list of their units alone would fill the memory.
+#: The most runs; a list of more units would not fit in memory.
 MOST_RUNS = 1_000_000
 SETTINGS = {"name", "runs", "batch", "seed", "samples_per_step", "transitions", "device", "dtype", *PARTS}
 
@@ -180,4 +180,4 @@ def _checkpoints(table: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
     given = [unit for unit in ("samples_per_step", "transitions") if unit in table]
     if len(given) != 1 or not isinstance(table[given[0]], list) or not table[given[0]]:
         raise ValueError("give one list of checkpoints: samples_per_step = [10, 20], or transitions = [100]")
-    return given[0], tuple(sorted({count(n, given[0], at_most=MOST) for n in table[given[0]]}))
+    return given[0], tuple(sorted({count(n, given[0], at_most=LARGEST_BUDGET) for n in table[given[0]]}))

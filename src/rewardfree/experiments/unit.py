@@ -56,11 +56,11 @@ class Unit(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, str, str]:
-        """Of its world, model and strategy, for tables and messages."""
+        """The names of its world, model and strategy, for tables and messages."""
 
     @property
     def device(self) -> str:
-        """Where it runs."""
+        """The device that it runs on."""
         return "cpu"
 
     @abstractmethod

@@ -7,13 +7,11 @@ as a kernel.
 
 from rewardfree.kernels.algebra import Foreign, Kernel, Product, Scaled, Sum, as_kernel
 from rewardfree.kernels.fitting import AutoKernel, first_guess, fit_next_states
-from rewardfree.kernels.fitting.finite import FIRST_RIDGE
 from rewardfree.kernels.linear import Delta, Linear
-from rewardfree.kernels.stationary import Matern, SquaredExponential, closed_form_in_place
+from rewardfree.kernels.stationary import Matern, SquaredExponential
 from rewardfree.kernels.tangent import NeuralTangent
 
 __all__ = [
-    "FIRST_RIDGE",
     "AutoKernel",
     "Delta",
     "Foreign",
@@ -26,7 +24,6 @@ __all__ = [
     "SquaredExponential",
     "Sum",
     "as_kernel",
-    "closed_form_in_place",
     "first_guess",
     "fit_next_states",
 ]

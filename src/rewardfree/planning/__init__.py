@@ -2,8 +2,8 @@
 
 from rewardfree.planning.alg1 import Mean, Optimistic, Pessimistic, ValuePlanner
 from rewardfree.planning.counted import CountingPlanner, LabelPlan
-from rewardfree.planning.finite import FinitePlan, RewardColumns, backward, estimates_of, tie_breaks
-from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan, plan_on_mesh
+from rewardfree.planning.finite import FinitePlan
+from rewardfree.planning.mesh import DynamicsPlanner, MeshPlan
 from rewardfree.planning.plan import DefaultPlanner, plan, plan_many, plan_runs
 from rewardfree.planning.plan_files import load_plan
 from rewardfree.planning.planner import Plan, Planner, PlanRequest, WorldPlan
@@ -22,16 +22,11 @@ __all__ = [
     "Plan",
     "PlanRequest",
     "Planner",
-    "RewardColumns",
     "SampledPlan",
     "ValuePlanner",
     "WorldPlan",
-    "backward",
-    "estimates_of",
     "load_plan",
     "plan",
     "plan_many",
-    "plan_on_mesh",
     "plan_runs",
-    "tie_breaks",
 ]

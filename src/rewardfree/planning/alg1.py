@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from rewardfree.arrays import non_negative
+from rewardfree.arrays import check_fields, non_negative
 from rewardfree.data import Experience
 from rewardfree.estimates.backups import remaining_range
 from rewardfree.planning.planner import Planner, PlanRequest
@@ -15,7 +15,7 @@ from rewardfree.registry import registered
 from rewardfree.rewards import check_unit_range
 from rewardfree.ties import Ties, check_ties
 
-#: What values are clipped to: [0, H], or what the remaining steps can pay.
+#: The range that values are clipped to: [0, H], or the least and the most that the remaining steps can pay.
 Clip: TypeAlias = Literal["paper", "range"]
 
 
@@ -29,25 +29,26 @@ class ValuePlanner(Planner):
     beta: float
     ties: Ties
     clip: Clip
+    #: Whether it plans as is written here; a subclass with a way of its own does not.
+    is_alg1: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        cls.is_alg1 = cls.is_alg1 and not {"plan", "plan_runs"} & vars(cls).keys()
 
     def __post_init__(self) -> None:
-        if "beta" in vars(self):
-            object.__setattr__(self, "beta", non_negative(self.beta, "beta"))
+        check_fields(self, beta=non_negative)
         check_ties(self.ties)
         if self.clip not in ("paper", "range"):
             raise ValueError(f'clip must be "paper" or "range", got {self.clip!r}')
 
     @property
     def by_values(self) -> ValuePlanner | None:
-        changed = (
-            type(self).plan is not ValuePlanner.plan or type(self).plan_runs is not ValuePlanner.plan_runs
-        )
-        return None if changed else self
+        return self if self.is_alg1 else None
 
     @property
     @abstractmethod
     def weight(self) -> float:
-        """What sigma is multiplied with: beta and its sign."""
+        """The factor on sigma: beta with its sign."""
 
     def plan(self, request: PlanRequest) -> list[Any]:
         if isinstance(request.data, Experience):
@@ -69,7 +70,7 @@ class ValuePlanner(Planner):
     def limits(
         self, low: Any, high: Any, discount: float = 1.0, may_end: bool = False
     ) -> Callable[[int], tuple[Any, Any]]:
-        """What V_h is clipped to, numbers or arrays (...), by h; for rewards in low..high (...,h)."""
+        """The range of V_h, numbers or arrays (...), by h; for rewards in low..high (...,h)."""
         H = high.shape[-1]
         if self.clip == "paper":
             return lambda h: (0.0, float(H))

@@ -38,7 +38,6 @@ class LabelPlan(WorldPlan):
         return self.text
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan as npz, without pickle."""
         from rewardfree.planning.plan_files import write_label_plan
 
         write_label_plan(path, self)
@@ -125,14 +124,9 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
         law, lambda h: law.expected(paid[h if len(paid) > 1 else 0]), least, discount, request.tell
     )
     return LabelPlan(
-        spaces=spaces,
-        observation=data.observation,
+        **request.header(planner, model=None),
         horizon=horizon,
-        planner=planner,
-        provenance=data.provenance,
-        model=None,
         transitions=int(data.kept.sum()),
-        discount=discount,
         text=function.text,
         actions=actions,
         values=values,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from rewardfree.data import Transitions
 from rewardfree.estimates import FiniteEstimate, alg1_q, best_of_clipped
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.planning.planner import Plan, Planner, PlanRequest
-from rewardfree.posterior import room_for
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import TabledReward
 from rewardfree.streams import stream
@@ -55,6 +55,7 @@ class FinitePlan(Plan):
     values: Floats  # (h,s) the planner's own V_h, not the policy's true value
     chosen_by: Planner | None = None
     source: ModelPosteriors | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def choose(self, states: States, h: int) -> Actions:
         return np.asarray(self.actions[h][states])

@@ -100,7 +100,7 @@ def plan(
     """
     placement = Placement(device, dtype)
     request = PlanRequest(data, [reward], model, horizon, discount, terminated, starts, seed, placement)
-    policy: FinitePlan | WorldPlan = _shown(_planner(planner), request, progress)[0]
+    policy: FinitePlan | WorldPlan = _plans(planner, request, progress)[0]
     return policy
 
 
@@ -155,7 +155,7 @@ def plan_many(
     """`plan` for many rewards from one factorisation: what needs no reward is computed once."""
     placement = Placement(device, dtype)
     request = PlanRequest(data, rewards, model, horizon, discount, terminated, starts, seed, placement)
-    return _shown(_planner(planner), request, progress)
+    return _plans(planner, request, progress)
 
 
 def plan_runs(
@@ -197,26 +197,14 @@ def _planner(planner: Planner | None) -> Planner:
     return planner
 
 
-def _shown(planner: Planner, request: PlanRequest, progress: bool | None) -> list[Any]:
+def _plans(planner: Planner | None, request: PlanRequest, progress: bool | None) -> list[Any]:
     """What a planner makes of a request; it may tell how far it is."""
+    planner = _planner(planner)
+    planner.check(request)
     with progress_line(progress) as tell:
-        plans = _planned(planner, replace(request, tell=tell))
+        plans = _checked(planner, planner.plan(replace(request, tell=tell)), request.rewards)
     doubt_rewards(request)
     return plans
-
-
-def _planned(planner: Planner, request: PlanRequest) -> list[Any]:
-    """The plans, checked."""
-    if request.starts is not None and not planner.takes_starts:
-        raise ValueError(
-            f"starts= is for DynamicsPlanner(), which compares plans from there: {planner!r} does not"
-        )
-    if isinstance(request.data, Experience) and not (request.placement.default or planner.takes_device):
-        raise ValueError(
-            f"device= and dtype= on real states are for DynamicsPlanner(): {planner!r} plans on the CPU, "
-            "leave them out"
-        )
-    return _checked(planner, planner.plan(request), request.rewards)
 
 
 def _checked(planner: Planner, plans: Any, rewards: Any) -> list[Any]:
@@ -247,7 +235,9 @@ class DefaultPlanner(Planner):
 
     def plan(self, request: PlanRequest) -> list[Any]:
         request = _using_all(request)
-        return [replace(plan, chosen_by=self) for plan in _planned(self.choose(request), request)]
+        planner = self.choose(request)
+        planner.check(request)
+        return [replace(plan, chosen_by=self) for plan in planner.plan(request)]
 
     def plan_runs(self, requests: Sequence[PlanRequest]) -> list[list[Any]]:
         return [

@@ -73,7 +73,7 @@ def check_said_of_world(fields: Mapping[str, Any]) -> None:
 
 
 def check_discount(discount: Any, horizon: int | None) -> None:
-    """Of later rewards; without a horizon it is below 1."""
+    """Refuse a discount outside (0, 1], or of 1 without a horizon."""
     if as_discount(discount) == 1.0 and horizon is None:
         raise ValueError("discount must be below 1 without a horizon, got 1.0")
 

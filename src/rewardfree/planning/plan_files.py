@@ -146,13 +146,11 @@ def _tabulated(plan: MeshPlan) -> TabulatedPlan:
             "give terminated as a formula"
         )
     on_mesh = plan.on_mesh
-    outcomes = on_mesh.outcomes
-    rewards = [plan.reward(0, *on_mesh.pairs, next_state) for next_state in outcomes]
-    going = [np.where(on_mesh.is_end(next_state), 0.0, 1.0 / len(outcomes)) for next_state in outcomes]
+    rewards = [plan.reward(0, *on_mesh.pairs, next_state) for next_state in on_mesh.outcomes]
     return TabulatedPlan(
         **{name: getattr(plan, name) for name in (*_WORLD_PLAN, "on_mesh", "mesh_values", "expected")},
         rewards=np.mean(rewards, axis=0),
-        going=np.array(going),
+        going=np.array(on_mesh.going),
     )
 
 
@@ -230,7 +228,7 @@ def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> 
     actions = spaces.action.checked(arrays["actions"], "actions")
     if not len(actions):
         raise ValueError("a plan must have at least one action, got none")
-    on_mesh = MeshDynamics(spaces, dynamics, mesh, actions, is_end, noisy)
+    on_mesh = MeshDynamics(spaces, dynamics, mesh, actions, is_end, dynamics if noisy else None)
     described = {name: fields[name] for name in _WORLD_PLAN}
     expected = as_number(fields["expected"], "expected")
     return {**described, "expected": expected, "on_mesh": on_mesh, "mesh_values": values}
@@ -290,7 +288,7 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
 
 
 def _samples(arrays: dict[str, Any], h: int, spaces: Spaces) -> Samples:
-    """Those of step h."""
+    """The samples of step h in a file."""
     state, action, next_state = (arrays[f"{name}{h}"] for name in _SAMPLES[:3])
     samples = Samples(
         spaces.state.checked(state, "state"),

@@ -22,6 +22,7 @@ from rewardfree.arrays import (
     Values,
     as_discount,
     as_horizon,
+    check_fields,
     check_finite,
     check_kind,
     count,
@@ -31,7 +32,7 @@ from rewardfree.dynamics import GivenTermination
 from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import Termination
-from rewardfree.worlds import Discrete, Observation, Spaces
+from rewardfree.worlds import Discrete, Observation, Spaces, World
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """What is to be planned: data, rewards, and what a user said beside them; checked when it is made."""
+    """The arguments of `plan`: data, rewards and options; checked when it is made."""
 
     data: RunData
     rewards: Sequence[Any]  # arrays, functions or formulas
@@ -61,8 +62,7 @@ class PlanRequest:
         seed = count(self.seed, "seed", at_least=0)
         if self.horizon not in (None, math.inf):
             object.__setattr__(self, "horizon", as_horizon(self.horizon))
-        if self.discount is not None:
-            object.__setattr__(self, "discount", as_discount(self.discount))
+        check_fields(self, discount=as_discount)
         if self.endless and self.discount in (None, 1.0):
             raise ValueError("horizon=math.inf, no end, needs a discount below 1: give discount=0.98, say")
         if not isinstance(self.data, Experience):
@@ -97,7 +97,7 @@ class PlanRequest:
 
     @property
     def counted_discount(self) -> float:
-        """What later rewards are multiplied with; 1 if nobody said."""
+        """The factor on later rewards; 1 if none was given."""
         return 1.0 if self.discount is None else self.discount
 
     @property
@@ -141,6 +141,19 @@ class PlanRequest:
             )
         return int(self.horizon)
 
+    def header(self, planner: Planner, **made_of: Any) -> dict[str, Any]:
+        """Fields of every plan on real states, see `WorldPlan`: its world, and what it was made of."""
+        data = self.data
+        assert isinstance(data, Experience)
+        return {
+            "spaces": data.spaces,
+            "observation": data.observation,
+            "provenance": data.provenance,
+            "planner": planner,
+            "discount": self.counted_discount,
+            **made_of,
+        }
+
 
 class Planner(ABC):
     """From reward-free data to a policy for each of some rewards."""
@@ -151,6 +164,18 @@ class Planner(ABC):
     takes_starts: ClassVar[bool] = False
     #: Whether it plans on real states with a `device` or a `dtype`; else these are refused there.
     takes_device: ClassVar[bool] = False
+
+    def check(self, request: PlanRequest) -> None:
+        """Refuse what this planner does not take."""
+        if request.starts is not None and not self.takes_starts:
+            raise ValueError(
+                f"starts= is for DynamicsPlanner(), which compares plans from there: {self!r} does not"
+            )
+        if isinstance(request.data, Experience) and not (request.placement.default or self.takes_device):
+            raise ValueError(
+                f"device= and dtype= on real states are for DynamicsPlanner(): {self!r} plans on the CPU, "
+                "leave them out"
+            )
 
     @abstractmethod
     def plan(self, request: PlanRequest) -> list[Any]:
@@ -177,6 +202,21 @@ class Plan(ABC):
     transitions: int  # how many samples the estimate rests on
     horizon: int | None  # None: no end, discounted
     discount: float  # of later rewards, in the values
+    provenance: Mapping[str, Any]  # of the world; empty where it has none
+
+    @property
+    def reward_text(self) -> str | None:
+        """The formula that it was planned for; None if it was none, or is not known."""
+        return None
+
+    @property
+    def drawn_over(self) -> tuple[Floats, Floats] | None:
+        """The ends (d,) of the box of states over which its values can be drawn, if there is one."""
+        return None
+
+    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
+        """Returns (k,) inside its own model from states (k,d), if it has one and was made for this reward."""
+        return None
 
     @abstractmethod
     def choose(self, states: States, h: int) -> Actions:
@@ -220,7 +260,7 @@ class Plan(ABC):
         return float(values[0]) if single else values
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
-        """What was given as states (n,...), and whether it was one."""
+        """The given state or observation as states (n,...), and whether it was a single one."""
         states = np.asarray(one_given(state, observation))
         return (states[None], True) if states.ndim == 0 else (states, False)
 
@@ -267,16 +307,23 @@ class WorldPlan(Plan):
     transitions: int
     expected: float | None = None  # the mean return inside the model, where it was computed
 
-    @property
-    def reward_text(self) -> str | None:
-        """The formula that it was planned for; None if it was a Python function."""
-        return None
+    def check_world(self, world: World, name: str = "the world") -> None:
+        """Refuse a world that has other variables than the one that was explored."""
+        mine, others = (
+            [(type(space), space.size) for space in (spaces.state, spaces.action)]
+            for spaces in (self.spaces, world.spaces)
+        )
+        if mine != others:
+            raise ValueError(
+                f"this plan is for {self.spaces}, and {name} has {world.spaces}: "
+                "give env= what was explored, or leave it out"
+            )
 
     def _as_taken(self, actions: Any) -> Any:
         return self.spaces.action.as_taken(actions)
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
-        """What was given as states (n,d), and whether it was one."""
+        """The given state or observation as states (n,d), and whether it was a single one."""
         space, how = self.spaces.state, self.observation
         given = np.asarray(one_given(state, observation))
         if observation is not None and how is not None:

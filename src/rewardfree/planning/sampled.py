@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
 
 #: Candidates that a Box of actions gets.
-ACTIONS = 11
+PLANNED_ACTIONS = 11
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -75,15 +75,9 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
                 tell(1.0 - h / horizon)
             plans.append(
                 SampledPlan(
-                    spaces=data.spaces,
-                    observation=data.observation,
+                    **request.header(planner, model=estimate.scaled.model, source=request.own_source),
                     horizon=horizon,
-                    planner=planner,
-                    provenance=data.provenance,
-                    model=estimate.scaled.model,
-                    source=request.own_source,
                     transitions=transitions,
-                    discount=discount,
                     reward=function,
                     recursion=recursion,
                 )
@@ -130,7 +124,9 @@ def _estimate(request: PlanRequest, horizon: int) -> SampledEstimate:
         scaled = ScaledModel.fit(data.spaces, request.used_model, kept, source.open_ends, behind_walls=False)
     designs = data.designs(request.used_model.pooled)[:horizon]
     scaled = replace(scaled, model=scaled.model.for_points(max(map(len, designs))))
-    estimate = SampledEstimate(data.spaces, scaled, horizon, data.spaces.action.candidates(ACTIONS), source)
+    estimate = SampledEstimate(
+        data.spaces, scaled, horizon, data.spaces.action.candidates(PLANNED_ACTIONS), source
+    )
     for h, rows in enumerate(designs):
         if len(rows):
             estimate.load(h, data.at(rows))

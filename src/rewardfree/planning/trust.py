@@ -11,13 +11,13 @@ import numpy as np
 from rewardfree.arrays import counted
 from rewardfree.data import Experience
 from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
-from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
+from rewardfree.dynamics import MOST_VARIABLES, Dynamics, has_mesh
 from rewardfree.kernels import Sum
 from rewardfree.kernels.fitting import evenly
 from rewardfree.model import Model
 from rewardfree.planning.finite import states_that_end
 from rewardfree.planning.planner import PlanRequest
-from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+from rewardfree.rewards import RewardFunction, TabledReward
 
 #: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
 #: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
@@ -49,7 +49,7 @@ def doubt_rewards(request: PlanRequest) -> None:
             value = _only_value(request, reward)
         if value is None:
             continue
-        ended = _ended(request)
+        ended = bool(request.data_with_ends.terminated.any())  # then a constant tells plans apart
         if ended and value != 0.0 and isinstance(request.data, Experience):
             continue
         seen = f"on all {counted(len(request.data), 'step')} that were seen"
@@ -97,11 +97,10 @@ def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
 
     kernel = dynamics.model.fixed
     lengths = getattr(kernel.left if isinstance(kernel, Sum) else kernel, "lengthscale", np.inf)
-    features, scaling = dynamics.space.features(states), dynamics.scaled.scaling
-    size = features.shape[1]
-    lengths = np.broadcast_to(lengths, len(scaling.scale))[:size]
-    tree = cKDTree(dynamics.points[:, :size] / lengths)
-    distances, _ = tree.query((features - scaling.centre[:size]) / scaling.scale[:size] / lengths)
+    inputs = dynamics.state_inputs(states)
+    size = inputs.shape[1]
+    lengths = np.broadcast_to(lengths, dynamics.points.shape[1])[:size]
+    distances, _ = cKDTree(dynamics.points[:, :size] / lengths).query(inputs / lengths)
     return distances
 
 
@@ -138,15 +137,6 @@ def doubt_fallback(data: Experience) -> None:
         data,
         why,
     )
-
-
-def _ended(request: PlanRequest) -> bool:
-    """Whether an episode was seen to end: then a constant reward for each step tells plans apart."""
-    data = request.data
-    if request.terminated is None or not isinstance(data, Experience):
-        return bool(data.terminated.any())
-    is_end = GivenTermination(data.spaces.state, *ends_of(request.terminated, data.spaces))
-    return bool(is_end(data.next_state).any())
 
 
 def _only_value(request: PlanRequest, reward: Any) -> float | None:

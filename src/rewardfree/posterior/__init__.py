@@ -1,18 +1,10 @@
 """Kernel ridge regression. A posterior holds the points that were seen, and no targets."""
 
-from rewardfree.posterior.cells import check_alpha, check_drop
 from rewardfree.posterior.counts import Counts
 from rewardfree.posterior.design import Design
 from rewardfree.posterior.earlier import EarlierPosteriors
-from rewardfree.posterior.engine.backend import room_for
 from rewardfree.posterior.engine.linear_algebra import LinearAlgebra, linear_algebra
-from rewardfree.posterior.feature_maps import (
-    FourierFeatures,
-    PolynomialFeatures,
-    check_features,
-    check_table,
-    features_at,
-)
+from rewardfree.posterior.feature_maps import FourierFeatures, PolynomialFeatures
 from rewardfree.posterior.features import FeatureDesign, FeatureLattice
 from rewardfree.posterior.lattice import Lattice
 from rewardfree.posterior.partition import Partition
@@ -39,11 +31,5 @@ __all__ = [
     "PosteriorList",
     "Posteriors",
     "Sparse",
-    "check_alpha",
-    "check_drop",
-    "check_features",
-    "check_table",
-    "features_at",
     "linear_algebra",
-    "room_for",
 ]

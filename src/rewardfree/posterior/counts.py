@@ -140,7 +140,7 @@ class Counts(Posteriors):
             np.add.at(self._visits, (numbers[:, None], added), 1.0)
 
     def _divisors(self, visits: Floats) -> Floats:
-        """What sums are divided by: n + ridge; without a ridge n, or 1 if n = 0."""
+        """The divisor of sums: n + ridge; without a ridge n, or 1 if n = 0."""
         return visits + self.ridge if self.ridge else np.maximum(visits, 1.0)
 
     def _entries(self, numbers: Integers, since: int, n: int) -> tuple[Integers, Integers, Integers]:

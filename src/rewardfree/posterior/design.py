@@ -20,7 +20,7 @@ from rewardfree.arrays import (
     positive,
 )
 from rewardfree.kernels import Kernel, as_kernel
-from rewardfree.kernels.fitting import leave_one_out
+from rewardfree.kernels.fitting import leave_one_out, missed_by_parts
 from rewardfree.posterior.greedy import largest_sigma_first
 from rewardfree.posterior.products import kernel_rows
 from rewardfree.posterior.protocol import PointPosterior
@@ -149,7 +149,6 @@ class Design(PointPosterior):
             return self._solve(cast(targets, self.dtype))
 
     def energy(self, targets: Array) -> Floats:
-        """y^T (K_n + ridge I)^-1 y for each column of targets (n,c): (c,)."""
         return np.asarray(np.einsum("nc,nc->c", targets, self.weights(targets)))
 
     def missed(self, targets: Array, parts: Sequence[Integers] | None = None) -> Floats:
@@ -163,11 +162,8 @@ class Design(PointPosterior):
         rows = np.concatenate(parts)
         chosen = np.zeros((self._count, len(rows)), self.dtype)
         chosen[rows, np.arange(len(rows))] = 1.0
-        inverse, missed = self.weights(chosen)[rows], self.weights(targets)[rows]
-        ends = np.cumsum([len(part) for part in parts])
-        for part in map(slice, ends - [len(part) for part in parts], ends):
-            missed[part] = np.linalg.solve(inverse[part, part], missed[part])
-        return np.asarray(missed)
+        among = np.split(np.arange(len(rows)), np.cumsum([len(part) for part in parts])[:-1])
+        return missed_by_parts(self.weights(chosen)[rows], self.weights(targets)[rows], among)
 
     def information_gain(self) -> float:
         """1/2 logdet(I + K_n/ridge)."""

@@ -128,7 +128,6 @@ class FinitePosteriors(Posteriors):
 
     @property
     def candidates(self) -> Array:
-        """The candidate set Z, (m,d)."""
         return self._set.points
 
     def append(self, designs: Designs, indices: Array) -> None:
@@ -149,7 +148,6 @@ class FinitePosteriors(Posteriors):
         self.extend_each(self._backend.xp.broadcast_to(indices, (*self.batch, indices.shape[0])))
 
     def extend_each(self, indices: Array) -> None:
-        """Add p points to every design, candidate indices (g,p)."""
         added, designs = self._set.indices(indices, axes=(2,)), self._select.total
         if added.shape[0] != designs:
             raise ValueError(f"indices must have {designs} rows, one per design, got {added.shape[0]}")
@@ -185,7 +183,6 @@ class FinitePosteriors(Posteriors):
             return gain_of_pivots(self._pivots(self._select(designs)), self.ridge)
 
     def length(self, designs: Designs = None) -> int:
-        """How many targets `mean` wants for each design: the largest count."""
         return self._longest(self._select(designs))
 
     def _columns(self, targets: Array, chosen: Selection) -> tuple[Array, bool]:

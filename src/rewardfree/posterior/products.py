@@ -6,7 +6,8 @@ import numpy as np
 from array_api_compat import device
 
 from rewardfree.arrays import Array, Floats, namespace
-from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum, closed_form_in_place
+from rewardfree.kernels import Kernel, Linear, Matern, Scaled, SquaredExponential, Sum
+from rewardfree.kernels.stationary import closed_form_in_place
 
 #: The most numbers in a block of k(x, y): with its copies it fits into the cache of a core.
 BLOCK = 2**16

@@ -43,10 +43,10 @@ def experience_figure(data: Any, diagnosis: Any, title: str) -> Any:
 
 def plan_figure(plan: Any, title: str) -> Any:
     """A plan's value and first actions over its first two state variables, the others at the middle."""
-    mesh, space = plan.mesh_values.mesh, plan.spaces.state
+    (low, high), space = plan.drawn_over, plan.spaces.state
     j = min(1, space.size - 1)
-    x, y = (np.linspace(mesh.low[i], mesh.high[i], DRAWN) for i in (0, j))
-    states = np.tile(0.5 * (mesh.low + mesh.high), (DRAWN * DRAWN, 1))
+    x, y = (np.linspace(low[i], high[i], DRAWN) for i in (0, j))
+    states = np.tile(0.5 * (low + high), (DRAWN * DRAWN, 1))
     across, up = np.meshgrid(x, y)
     states[:, 0] = across.reshape(-1)
     if j:

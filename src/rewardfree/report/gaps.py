@@ -104,7 +104,7 @@ def checkpoints(panel: Panel) -> list[int]:
 
 
 def levels(panel: Panel) -> dict[str, Line]:
-    """What needs no data, by the names of the policies."""
+    """The lines of policies that need no data, by their names."""
     return {planner: line for (_, planner), line in panel.items() if line.level}
 
 
@@ -131,7 +131,7 @@ def panel_name(key: tuple[str, str], names: Names | None) -> str:
 
 
 def _cells(line: Line, measure: str) -> list[str]:
-    """What a table says at each checkpoint; one run has no interval."""
+    """The cells of a table, one for each checkpoint; one run has no interval."""
     mean, half, deviation = line.mean(measure), line.half_width(measure), line.deviation(measure)
     if line.runs == 1:
         return [f"{m:.3f}" for m in mean]
@@ -187,7 +187,7 @@ def draw_line(place: Any, line: Line, axis: str, measure: str, name: str, style:
 
 
 def draw_levels(place: Any, panel: Panel, measure: str) -> None:
-    """What needs no data, as horizontal lines behind the curves."""
+    """Draw policies that need no data as horizontal lines behind the curves."""
     for name, line in levels(panel).items():
         place.axhline(line.mean(measure)[0], label=label(name), zorder=1, **LEVELS[name])
 

@@ -15,7 +15,7 @@ def numbers(values: Any) -> list[float]:
 
 
 def standard_error(values: Any) -> float:
-    """Of the mean of values (n,); one value has none."""
+    """The standard error of the mean of values (n,); NaN for one value."""
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
 
 

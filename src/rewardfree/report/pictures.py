@@ -16,7 +16,7 @@ BOTH = ("png", "pdf")
 #: Fewer are drawn sooner than processes are started.
 FEW = 5
 #: More processes than this have nothing to do.
-MOST = 16
+MOST_WORKERS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class DrawingPool:
     """Draws pictures, in up to `jobs` processes (by default one for each core) where there are many."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        self._workers = min(jobs or os.cpu_count() or 1, MOST)
+        self._workers = min(jobs or os.cpu_count() or 1, MOST_WORKERS)
         self._pool: ProcessPoolExecutor | None = None
 
     def start(self) -> None:

@@ -124,7 +124,7 @@ class SweepReport(Report[Lines]):
 
 
 @dataclass(frozen=True)
-class OwnSweep(SweepReport):
+class UserSweep(SweepReport):
     """A sweep that a user wrote."""
 
     title: str = ""

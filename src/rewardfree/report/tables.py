@@ -61,7 +61,7 @@ def columns_of(lines: Sequence[Line], axis: str) -> list[float]:
 
 
 def smallest(gaps: Mapping[str, float]) -> list[str]:
-    """Whose gap is the smallest: all of them that look the same when printed."""
+    """The strategies with the smallest gap: all whose printed gaps are equal."""
     least = min(gaps.values(), default=0.0)
     return [name for name, gap in gaps.items() if _printed(gap) == _printed(least)]
 

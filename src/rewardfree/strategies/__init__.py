@@ -1,16 +1,7 @@
 """How to choose where to look next. `Strategy` is the contract, `explore` the door."""
 
 from rewardfree.strategies.episodic import EpisodicStrategy, ValueStrategy
-from rewardfree.strategies.explore import (
-    as_seeds,
-    checked_parts,
-    default_model,
-    explore,
-    explore_many,
-    in_batches,
-    played,
-    rounds_for,
-)
+from rewardfree.strategies.explore import default_model, explore, explore_many
 from rewardfree.strategies.generative import Generative, UncertaintyPath, query_plan, uncertainty_path
 from rewardfree.strategies.greedy import GreedyMaxVariance
 from rewardfree.strategies.online import Online
@@ -37,14 +28,9 @@ __all__ = [
     "ValueStrategy",
     "WorldFailed",
     "WorldRun",
-    "as_seeds",
-    "checked_parts",
     "default_model",
     "explore",
     "explore_many",
-    "in_batches",
-    "played",
     "query_plan",
-    "rounds_for",
     "uncertainty_path",
 ]

@@ -17,7 +17,7 @@ MOST_POINTS = 300
 #: Inducing points of posteriors that are not exact: few, because posteriors are made anew often, too.
 INDUCING = 300
 #: Candidates that a Box of actions gets.
-ACTIONS = 9
+PLAYED_ACTIONS = 9
 #: The exploration value is updated after this many new transitions.
 COUNTED = 10
 
@@ -98,7 +98,7 @@ class CurrentEstimate:
         samples = run.samples(kept)
         model = while_exploring(run.model, kept)
         scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends, behind_walls=False)
-        actions = run.spaces.action.candidates(ACTIONS)
+        actions = run.spaces.action.candidates(PLAYED_ACTIONS)
         estimate = SampledEstimate(run.spaces, scaled, run.horizon, actions, strategy)
         steps = [row.h for row in run.kept_rows(kept)]
         for h in range(estimate.steps):

@@ -11,7 +11,8 @@ from rewardfree.data import COLUMNS, Experience, Transitions
 from rewardfree.dynamics.labels import are_labels, counts_visits
 from rewardfree.dynamics.mesh import has_mesh
 from rewardfree.model import Model, SeparatePosteriors
-from rewardfree.posterior import Posterior, room_for
+from rewardfree.posterior import Posterior
+from rewardfree.posterior.engine.backend import room_for
 from rewardfree.progress import progress as shown
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
@@ -276,7 +277,7 @@ def _check_resumed(data: Experience, world: World, model: Model, strategy: Strat
 
 
 def _environment(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """How a world was made, but for the name of its class, which is its author's to change."""
+    """The provenance of a world without the name of its class, which its author may change."""
     return {name: value for name, value in provenance.items() if name != "world"}
 
 

@@ -171,7 +171,7 @@ class _LazyBatch:
 def _reachable_batch(
     run: WorldRun, current: CurrentExploration, first_states: Any, start: int, size: int
 ) -> tuple[Any, Any]:
-    """Of what the model reaches from first states, the greatest sigma."""
+    """The states and actions of greatest sigma among those that the model reaches from first states."""
     value = current.value(start)
     rng = run.rng("reach", start)
     starts = np.repeat(first_states, 2, axis=0)
@@ -188,7 +188,7 @@ def _reachable_batch(
 
 
 def _best_of(run: WorldRun, candidates: tuple[Any, Any], start: int, size: int) -> tuple[Any, Any]:
-    """Of a set of states and actions, the greatest sigma."""
+    """The states and actions of greatest sigma in a set of candidates."""
     samples = run.samples(start)
     model = while_exploring(run.model, len(samples))
     if model.automatic:

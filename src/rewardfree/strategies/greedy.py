@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rewardfree.arrays import Array
-from rewardfree.estimates.backups import Empty, greedy_q
+from rewardfree.estimates.backups import Empty, greedy_q, zero_without_data
 from rewardfree.registry import registered
 from rewardfree.strategies.current import CurrentEstimate
 from rewardfree.strategies.episodic import EpisodicStrategy
 from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.world_run import WorldRun
-from rewardfree.ties import Ties, argmax_tied
+from rewardfree.ties import Ties
 
 
 @registered("strategy", "greedy")
@@ -25,7 +23,7 @@ class GreedyMaxVariance(EpisodicStrategy):
 
     def action(self, batch: RunBatch, h: int, state: Array, q: dict[int, Array]) -> Array:
         sigma = batch.sigma(h, batch.rows(state), self.empty)
-        return argmax_tied(greedy_q(sigma), batch.tie_breaks(h))
+        return batch.best(h, greedy_q(sigma))
 
     def play_world(self, run: WorldRun) -> None:
         current = CurrentEstimate(run)
@@ -34,11 +32,9 @@ class GreedyMaxVariance(EpisodicStrategy):
             if not current.ready(run.kept):
                 return run.random_action()
             estimate = current.estimate()
-            if self.empty == "zero" and estimate.count(h) == 0:
-                sigma = np.zeros(len(estimate.actions))
-            else:
-                pairs = estimate.spaces.every_pair(state[None], estimate.actions)
-                sigma = estimate.std(h)(estimate.points(*pairs))
+            pairs = estimate.spaces.every_pair(state[None], estimate.actions)
+            sigma = estimate.std(h)(estimate.points(*pairs))
+            sigma = zero_without_data(sigma, self.empty, estimate.count(h))
             return estimate.actions[run.largest(greedy_q(sigma))]
 
         run.play(choose, current.largest_sigma)

@@ -10,6 +10,7 @@ import numpy as np
 from rewardfree.arrays import CPU, Array, Placement, to_numpy
 from rewardfree.data import Transitions
 from rewardfree.estimates import Backup, Empty, FiniteEstimate, best_of_clipped, scout_q, state_value
+from rewardfree.estimates.backups import bellman_q, zero_without_data
 from rewardfree.model import Model, ModelPosteriors
 from rewardfree.strategies.strategy import Strategy
 from rewardfree.streams import stream
@@ -70,7 +71,7 @@ class RunBatch:
 
     @property
     def actions(self) -> int:
-        """How many there are."""
+        """The number of actions."""
         return self.world.grid.shape[1]
 
     def play(self) -> Iterator[float]:
@@ -199,17 +200,15 @@ class RunBatch:
         estimate = self.estimate
         rows = self._start_rows if h == 0 else None
         # The mean first: it computes the row that the last sample still owes in its own pass over L.
-        mean = None if value is None else estimate.mean(h, value, rows)
-        if mean is not None and empty == "zero" and estimate.count(h) == 0:
-            mean = estimate.xp.zeros_like(mean)
+        mean = None if value is None else self._known(h, estimate.mean(h, value, rows), empty)
         return mean, self.sigma(h, rows, empty)
 
     def sigma(self, h: int, rows: Array | None, empty: Empty = "prior") -> Array:
         """sigma_h at every z, or at rows (b,m): (b,1,z) or (b,1,m). `empty`: 0 without data."""
-        sigma = self.estimate.std(h, rows)[:, None, :]
-        if empty == "zero" and self.estimate.count(h) == 0:
-            return self.estimate.xp.zeros_like(sigma)
-        return sigma
+        return self._known(h, self.estimate.std(h, rows)[:, None, :], empty)
+
+    def _known(self, h: int, values: Array, empty: Empty) -> Array:
+        return zero_without_data(values, empty, self.estimate.count(h))
 
     def backwards(self, last: int, backup: Backup) -> dict[int, Array]:
         """Q_h by a Bellman line for h = last .. 0, V_{last+1} = 0: (b,1,z) each, not yet clipped."""
@@ -232,15 +231,15 @@ class RunBatch:
         Clipped to what the remaining steps can gain at most: no regression can promise more than that.
         """
         xp = self.estimate.xp
-        ceilings: dict[int, Any] = {0: 0.0}  # by the steps to go: (b,1,1), on the device
+        most: Any = None  # from the step on, (b,1,1), on the device
 
         def q(_: Any, mean: Any, sigma: Array, to_go: int) -> Array:
+            nonlocal most
             gains = gain(sigma, self.estimate.ridge)
-            ceilings[to_go] = ceilings[to_go - 1] + xp.max(gains, axis=-1, keepdims=True)
-            value = scout_q(gains, mean)
+            most = bellman_q(xp.max(gains, axis=-1, keepdims=True), most)
             if mean is None:
                 return gains
-            return xp.minimum(xp.maximum(value, xp.zeros_like(gains)), ceilings[to_go])
+            return xp.minimum(xp.maximum(scout_q(gains, mean), xp.zeros_like(gains)), most)
 
         return self.backwards(self.horizon - 1, Backup(q, limits=lambda to_go: (0.0, math.inf)))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import check_counts_on, non_negative
+from rewardfree.arrays import check_counts_on, check_fields, non_negative
 from rewardfree.budget import Budget
 from rewardfree.data import Explorer
 from rewardfree.dynamics.labels import are_labels
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rewardfree.strategies.run_batch import RunBatch
     from rewardfree.strategies.world_run import WorldRun
 
-#: Of models that count visits: small, so that what was seen is not drawn to the middle of all values.
+#: The ridge of models that count visits: small, so that seen values are not drawn to the middle of all.
 COUNTING_RIDGE = 0.01
 
 
@@ -93,8 +93,7 @@ class Strategy(Explorer):
 
     def __post_init__(self) -> None:
         options = vars(self)
-        if "beta" in options:
-            object.__setattr__(self, "beta", non_negative(options["beta"], "beta"))
+        check_fields(self, beta=non_negative)
         check_ties(self.ties)
         if options.get("empty", "zero") not in ("zero", "prior"):
             raise ValueError(f'empty must be "zero" or "prior", got {options["empty"]!r}')

@@ -41,7 +41,7 @@ class RunLog:
 
     @classmethod
     def of(cls, data: Experience) -> RunLog:
-        """What was recorded before."""
+        """The log of the run that is resumed."""
         columns = zip(*(getattr(data, name) for name in COLUMNS), strict=True)
         return cls([Row(*row) for row in columns], list(data.starts))
 
@@ -66,7 +66,7 @@ def _form(space: Space) -> tuple[Any, tuple[int, ...]]:
 
 
 #: How many first states are drawn from a world that can be set to any state.
-STARTS = 20
+RESETS = 20
 
 
 class WorldFailed(RuntimeError):
@@ -223,10 +223,10 @@ class WorldRun:
     def first_states(self) -> Any:
         """Where episodes begin, (k,d): as seen, and as asked of a world that can be put anywhere."""
         try:
-            asked = [self._reset("starts", i) for i in range(STARTS)]
+            asked = [self._reset("starts", i) for i in range(RESETS)]
         except Exception as error:
             self._fail(error)
-        self.log.starts += asked[: max(0, STARTS - len(self.log.starts))]
+        self.log.starts += asked[: max(0, RESETS - len(self.log.starts))]
         return np.array(asked)
 
     # How it is run

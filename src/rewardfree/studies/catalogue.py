@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rewardfree.report.report import OwnSweep, Report
+from rewardfree.report.report import Report, UserSweep
 from rewardfree.studies.baselines.study import Baselines
 from rewardfree.studies.beyond.study import Beyond
 from rewardfree.studies.control.study import Control
@@ -40,7 +40,7 @@ def report_of(folder: Path) -> Report[Any]:
     """What a folder's results are shown as: the study that they are of, or a sweep of a user's own."""
     path = folder / STUDY_FILE
     if not path.exists():
-        return OwnSweep(folder.resolve().name)
+        return UserSweep(folder.resolve().name)
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
         study = STUDIES[settings.pop("study")](**settings)

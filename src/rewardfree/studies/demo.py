@@ -86,7 +86,7 @@ REWARDS = {"low state, low action": (0.2, 0.2), "middle": (0.5, 0.5), "high stat
 
 @dataclass(frozen=True)
 class Demo:
-    """How large it is; the default takes a few seconds."""
+    """The size of the demonstration; the default takes a few seconds."""
 
     side: int = 100  # states, and as many actions
     queries: int = 160

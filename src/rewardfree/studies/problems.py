@@ -26,7 +26,7 @@ PAPER = {
     "paper-matern-2.5": rf.Matern(nu=2.5, lengthscale=0.1),
 }
 REWARDS = 5
-#: Of every gap: at the start, and its mean and largest over all states.
+#: The measures of a gap: at the start, and its mean and largest over all states.
 MEASURES = ("start", "mean", "max")
 
 

@@ -103,13 +103,13 @@ class Study(Report[Results]):
 
     @property
     def variant(self) -> str:
-        """What sets results of these settings apart from those of the defaults: ends a folder's name."""
+        """The end of a folder's name, which tells these settings from the defaults."""
         return ""
 
     @property
     @abstractmethod
     def command(self) -> str:
-        """What is typed for it."""
+        """The command that runs it."""
 
     @abstractmethod
     def units(self) -> Sequence[Unit]:

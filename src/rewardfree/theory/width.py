@@ -76,8 +76,7 @@ def generative_width(
     `joined=False` adds B1 and the noise instead of their squares, as the paper's proofs do.
     """
     union = math.log(2.0) + _log_count(points, steps) - math.log(probability(delta, "delta"))
-    noise = non_negative(R, "R") * math.sqrt(union / (2.0 * positive(ridge, "ridge")))
-    B1 = non_negative(B1, "B1")
+    B1, noise = non_negative(B1, "B1"), _hoeffding(R, ridge, union)
     return Width(math.hypot(B1, noise) if joined else B1 + noise)
 
 
@@ -91,8 +90,12 @@ def every_reward_width(
     """
     states = count(states, "states", at_least=2)
     union = _log_count(points, designs) + _log_corners(states) - math.log(probability(delta, "delta"))
-    noise = non_negative(R, "R") * math.sqrt(union / (2.0 * positive(ridge, "ridge")))
-    return Width(math.hypot(non_negative(B1, "B1"), noise))
+    return Width(math.hypot(non_negative(B1, "B1"), _hoeffding(R, ridge, union)))
+
+
+def _hoeffding(R: float, ridge: float, union: float) -> float:
+    """R sqrt(union/(2 ridge)), `union` being the log of the number of events over delta."""
+    return non_negative(R, "R") * math.sqrt(union / (2.0 * positive(ridge, "ridge")))
 
 
 def adaptive_width(

@@ -17,7 +17,7 @@ from rewardfree.worlds.state_change import StateChange
 FIRST_POINTS = 300
 
 
-class Transition(Protocol):
+class TransitionColumns(Protocol):
     """Columns of n transitions."""
 
     @property
@@ -106,7 +106,7 @@ class ScaledModel:
         cls,
         spaces: Spaces,
         model: Model,
-        samples: Transition,
+        samples: TransitionColumns,
         open_ends: bool = False,
         behind_walls: bool = True,
     ) -> ScaledModel:

@@ -270,6 +270,9 @@ class Spaces:
         """What a formula may use: state and action variables, and next_... for those of the next state."""
         return (*self.state.names, *self.action.names, *(f"next_{name}" for name in self.state.names))
 
+    def __str__(self) -> str:
+        return ", ".join([*self.state.names, *self.action.names])
+
     def variables(self, state: Any, action: Any, following: Any = None) -> dict[str, Any]:
         """The columns (n,) by these names; next_... only where next states are given."""
         columns = {**self.state.variables(state), **self.action.variables(action)}

@@ -74,7 +74,7 @@ class World(ABC):
         return features
 
     def observe(self, state: States) -> npt.ArrayLike:
-        """What is observed in states (n,d)."""
+        """The observations in states (n,d)."""
         return state if self.observation is None else self.observation.of(self.state, state)
 
     def copy(self) -> World | None:
@@ -83,7 +83,7 @@ class World(ABC):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """How to make it again, as a table for a file."""
+        """The arguments that make it again, as a table for a file."""
         return {"world": type(self).__name__}
 
 

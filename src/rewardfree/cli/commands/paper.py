@@ -111,5 +111,5 @@ def reproduce(
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
-    """What stands between commas."""
+    """The names in a comma-separated list."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())

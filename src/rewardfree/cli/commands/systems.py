@@ -11,15 +11,13 @@ import rewardfree as rf
 from rewardfree.arrays import counted
 from rewardfree.cli.console import console
 from rewardfree.cli.session import Quiet, keep
-from rewardfree.cli.worlds import AllowImports, is_own, place_of, placed, typed_world
-from rewardfree.evaluation.diagnosis import LEAST, Diagnosis, diagnose, too_few
+from rewardfree.cli.worlds import AllowImports, is_own, placed, typed_world, world_of
 from rewardfree.files import check_target, kind_of
 from rewardfree.formulas import FUNCTIONS
 from rewardfree.interruption import interrupted_once
-from rewardfree.planning import MeshPlan, WorldPlan
+from rewardfree.planning import WorldPlan
 from rewardfree.registry import named, typed_names
-from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
-from rewardfree.report.experience import experience_figure, plan_figure
+from rewardfree.report.contents import contents_of, score_lines, verdict_of
 from rewardfree.report.film import open_film, write_film
 from rewardfree.report.style import save
 
@@ -110,8 +108,7 @@ def explore(
             typer.echo(f"rewardfree: interrupted; go on with --resume {out}", err=True)
             raise typer.Exit(130)
     if data.is_box:
-        diagnosis = _diagnosis(data)
-        typer.echo(too_few(int(data.kept.sum())) if diagnosis is None else diagnosis.verdict)
+        typer.echo(verdict_of(data))
 
 
 def plan(
@@ -187,42 +184,20 @@ def evaluate(
     """
     if gif is not None:
         check_target(gif)
-    if kind_of(plan) in ("Experience", "Transitions"):
-        raise ValueError(f"{plan} holds data: make a plan of them with `rewardfree plan`")
-    played = rf.load_plan(plan)
-    if not isinstance(played, WorldPlan):
-        raise ValueError(f"{plan} is a plan for a finite world: play it from Python, rf.rollouts(...)")
+    played = _stored_plan(plan)
     try:
-        name, options = place_of(played.provenance, env)
+        world, name, options = world_of(played, env, allow_imports)
     except ValueError as error:
         raise ValueError(f"{plan}: {error}") from error
-    if name is None:
-        raise ValueError(
-            f"{plan} does not say which world it is for: give --env ID, or --env module:Class --allow-imports"
-        )
     text = reward or played.reward_text
     if text is None:
         raise ValueError(f"the reward of {plan} was a Python function: give --reward FORMULA to count")
     if gif is not None and is_own(name):
         raise ValueError(f"--gif films an environment of Gymnasium, and {name} is a world of your own")
-    discount = played.discount if played.horizon is None else 1.0
-    world = typed_world(name, allow_imports, **options)
-    parts, others = ((one.state, one.action) for one in (played.spaces, world.spaces))
-    if [(type(part), part.size) for part in parts] != [(type(part), part.size) for part in others]:
-        raise ValueError(
-            f"{plan} is for {_variables(played.spaces)}, and {name} has {_variables(world.spaces)}: "
-            "give --env what was explored, or leave it out"
-        )
     film = None if gif is None else open_film(name, options)
-    score = rf.rollouts(world, played, text, episodes, seed, discount=discount)
-    between = ""
-    if episodes > 1:
-        low, high = score.interval()
-        between = f" (95% interval {low:.4g} .. {high:.4g})"
-    typer.echo(
-        f"mean return {score.mean:.4g} over {counted(episodes, 'episode')}{between}\n"
-        f"from {score.returns.min():.4g} to {score.returns.max():.4g}, {score.lengths.mean():.4g} steps each"
-    )
+    discount = played.discount if played.horizon is None else 1.0
+    for line in score_lines(rf.rollouts(world, played, text, episodes, seed, discount=discount)):
+        typer.echo(line)
     if played.expected is not None and reward is None:
         typer.echo(f"inside its model the plan expected {played.expected:.4g}")
     if gif is not None:
@@ -238,38 +213,32 @@ def info(
 
     Example: `rewardfree info pendulum.npz --out pendulum.png`
     """
-    figure = None
-    if file.suffix == ".csv" or kind_of(file) == "Experience":
-        data = _experience(file, action)
-        diagnosis = _diagnosis(data)
-        lines = experience_lines(data, diagnosis)
-        if out is not None and diagnosis is not None:
-            figure = experience_figure(data, diagnosis, f"{file.name}: {diagnosis.verdict.split(':')[0]}")
-    elif kind_of(file) == "Transitions":
-        lines = transitions_lines(rf.Transitions.load(file))
-    else:
-        stored = rf.load_plan(file)
-        lines = plan_lines(stored)
-        if out is not None and isinstance(stored, MeshPlan):
-            figure = plan_figure(stored, file.name)
+    stored = _experience(file, action) if file.suffix == ".csv" else _stored(file, action)
+    lines, figure = contents_of(stored, file.name, out is not None)
     for line in lines:
         typer.echo(line)
-    if out is None:
-        return
-    if figure is None:
+    if out is not None and figure is None:
         typer.echo("picture     none: three or more steps on real states, and plans on a mesh, can be drawn")
-        return
-    save(figure, out)
-    typer.echo(f"picture     {out}")
+    elif out is not None:
+        save(figure, out)
+        typer.echo(f"picture     {out}")
 
 
-def _diagnosis(data: rf.Experience) -> Diagnosis | None:
-    """What real states say of themselves; None for labels, or where there are too few."""
-    return diagnose(data) if data.is_box and data.kept.sum() >= LEAST else None
+def _stored(file: Path, action: str | None) -> Any:
+    """The data or the plan in an npz file."""
+    if kind_of(file) == "Experience":
+        return _experience(file, action)
+    return rf.load(file) if kind_of(file) == "Transitions" else rf.load_plan(file)
 
 
-def _variables(spaces: Any) -> str:
-    return ", ".join([*spaces.state.names, *spaces.action.names])
+def _stored_plan(file: Path) -> WorldPlan:
+    """The plan on real states in a file."""
+    if kind_of(file) in ("Experience", "Transitions"):
+        raise ValueError(f"{file} holds data: make a plan of them with `rewardfree plan`")
+    plan = rf.load_plan(file)
+    if not isinstance(plan, WorldPlan):
+        raise ValueError(f"{file} is a plan for a finite world: play it from Python, rf.rollouts(...)")
+    return plan
 
 
 def _experience(source: Path, action: str | None = None, world: rf.World | None = None) -> rf.Experience:
@@ -295,7 +264,7 @@ def _experience(source: Path, action: str | None = None, world: rf.World | None 
         return data
     if data.spaces != world.spaces:
         raise ValueError(
-            f"{source} speaks of {_variables(data.spaces)}, and the world of {_variables(world.spaces)}, "
+            f"{source} speaks of {data.spaces}, and the world of {world.spaces}, "
             "or within other bounds: give the one that was explored"
         )
     return replace(data, observation=world.observation, provenance=dict(world.provenance))

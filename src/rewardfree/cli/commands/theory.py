@@ -48,7 +48,7 @@ Norm = Annotated[float | None, typer.Option(help="B1, which bounds ||[PV]||; by 
 
 
 class Format(StrEnum):
-    """How a list is written."""
+    """The forms in which a list is written."""
 
     table = "table"
     csv = "csv"

@@ -2,7 +2,13 @@
 
 from rewardfree.kernels.fitting.autokernel import AutoKernel, evenly, whole_parts
 from rewardfree.kernels.fitting.finite import first_guess, fit_next_states
-from rewardfree.kernels.fitting.likelihood import Fit, leave_one_out, leave_parts_out, on_bounds
+from rewardfree.kernels.fitting.likelihood import (
+    Fit,
+    leave_one_out,
+    leave_parts_out,
+    missed_by_parts,
+    on_bounds,
+)
 
 __all__ = [
     "AutoKernel",
@@ -12,6 +18,7 @@ __all__ = [
     "fit_next_states",
     "leave_one_out",
     "leave_parts_out",
+    "missed_by_parts",
     "on_bounds",
     "whole_parts",
 ]

@@ -163,10 +163,14 @@ def leave_one_out(matrix: Floats, targets: Floats) -> Floats:
 def leave_parts_out(matrix: Floats, targets: Floats, parts: Sequence[Integers]) -> Floats:
     """y of a part minus its prediction from all other parts, (n,c): [K^-1]_PP^-1 [K^-1 y]_P for rows P."""
     inverse = _inverse(cholesky(matrix, lower=True, check_finite=False))
-    missed = inverse @ targets
+    return missed_by_parts(inverse, inverse @ targets, parts)
+
+
+def missed_by_parts(inverse: Floats, weights: Floats, parts: Sequence[Integers]) -> Floats:
+    """[K^-1]_PP^-1 [K^-1 y]_P for the rows of each part P, from K^-1 (n,n) and weights K^-1 y (n,c)."""
     for rows in parts:
-        missed[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], missed[rows])
-    return np.asarray(missed)
+        weights[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], weights[rows])
+    return np.asarray(weights)
 
 
 def _inverse(factor: Floats) -> Floats:

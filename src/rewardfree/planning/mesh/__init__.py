@@ -1,6 +1,6 @@
 """Planning on a mesh of states through learnt dynamics."""
 
 from rewardfree.planning.mesh.plan import MeshPlan
-from rewardfree.planning.mesh.planner import DynamicsPlanner, plan_on_mesh
+from rewardfree.planning.mesh.planner import DynamicsPlanner
 
-__all__ = ["DynamicsPlanner", "MeshPlan", "plan_on_mesh"]
+__all__ = ["DynamicsPlanner", "MeshPlan"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardfree.estimates.backups import bellman_q
+from rewardfree.estimates.backups import bellman_q, until_end
 from rewardfree.planning.mesh.plan import MeshPlan
 from rewardfree.progress import Tell, parts, tell_nobody
 from rewardfree.streams import stream
@@ -88,6 +88,6 @@ def _interpolated_step(plans: list[MeshPlan], owner: Any, now: Any, h: int) -> t
         mine = slice(*np.searchsorted(owner, (i, i + 1)))
         nodes, weights = (part.reshape(a, n, -1)[:, mine].reshape(-1, part.shape[1]) for part in corners)
         later = plan.later(nodes, weights, h).reshape(a, -1)
-        q[:, mine] = bellman_q(gained[:, mine], np.where(ended[:, mine], 0.0, later), plan.discount)
+        q[:, mine] = bellman_q(gained[:, mine], until_end(later, ended[:, mine]), plan.discount)
     best = q.argmax(axis=0), np.arange(n)
     return every.reshape(a, n, d)[best], gained[best], ended[best]

@@ -9,18 +9,18 @@ import numpy as np
 
 from rewardfree.arrays import Actions, Floats, States, count
 from rewardfree.dynamics import MeshDynamics
-from rewardfree.estimates.backups import bellman_q
+from rewardfree.estimates.backups import bellman_q, until_end
 from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import WorldPlan
 from rewardfree.rewards import RewardFunction
 
 #: The most next states of one state that a user's own depth may ask for (more take minutes); the most steps.
-MOST_NEXT_STATES, DEEPEST = 1_000_000, 20
+MOST_NEXT_STATES, MOST_DEPTH = 1_000_000, 20
 
 
 def as_depth(value: Any, actions: int) -> int:
     """`value` as a depth of lookahead over that number of actions."""
-    depth = count(value, "depth", at_most=DEEPEST)
+    depth = count(value, "depth", at_most=MOST_DEPTH)
     if actions**depth > MOST_NEXT_STATES:
         raise ValueError(
             f"depth {depth} over {actions} actions asks for {actions**depth:,} next states: "
@@ -42,6 +42,18 @@ class MeshPlan(WorldPlan):
     @property
     def reward_text(self) -> str | None:
         return self.reward.text
+
+    @property
+    def drawn_over(self) -> tuple[Floats, Floats]:
+        return self.mesh_values.mesh.low, self.mesh_values.mesh.high
+
+    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
+        from rewardfree.planning.mesh.imagined import imagined_returns  # which follows such plans
+
+        if not self.reward.is_made_of(reward):
+            return None
+        ((returns, _),) = imagined_returns([self], starts, discount)
+        return np.asarray(returns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; `rf.load_plan` reads it.
@@ -85,7 +97,7 @@ class MeshPlan(WorldPlan):
             later = self.mesh_values.at(next_states, to_go)
         else:
             later = self.q(next_states, h + 1, depth - 1).max(axis=0)
-        return bellman_q(reward, np.where(self.on_mesh.is_end(next_states), 0.0, later), self.discount)
+        return bellman_q(reward, until_end(later, self.on_mesh.is_end(next_states)), self.discount)
 
     def later(self, nodes: Any, weights: Any, h: int) -> Any:
         """V after step h, of states by the corners of their cells, (n,k) each."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rewardfree.arrays import Placement, as_discount, count
+from rewardfree.arrays import as_discount, check_fields, count
 from rewardfree.data import Experience
 from rewardfree.dynamics import (
     DRAWS,
@@ -25,7 +25,6 @@ from rewardfree.dynamics import (
     met_box,
     trusted_box,
 )
-from rewardfree.model import Model
 from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
@@ -56,23 +55,18 @@ class Preparation:
     """Learnt dynamics, where episodes end, and the first mesh: computed once, it serves every reward."""
 
     def __init__(
-        self,
-        planner: DynamicsPlanner,
-        data: Experience,
-        model: Model | None,
-        terminated: Any,
-        predictor: NextStateModel | None,
-        placement: Placement,
+        self, planner: DynamicsPlanner, request: PlanRequest, predictor: NextStateModel | None
     ) -> None:
+        data, model = request.data, request.used_model
+        assert isinstance(data, Experience)
         # Not the data themselves, which hold this for the next reward.
-        self.planner, self.spaces, self.placement = planner, data.spaces, placement
-        linear_algebra(placement)  # which refuses what is not there, before a long fit
-        self.observation, self.provenance = data.observation, data.provenance
+        self.planner, self.spaces, self.placement = planner, data.spaces, request.placement
+        linear_algebra(self.placement)  # which refuses what is not there, before a long fit
         samples = data.at(np.flatnonzero(data.kept))
         if len(samples) < 2:
             raise ValueError(f"at least two transitions are needed to learn dynamics, got {len(samples)}")
-        scaled = data.fitted if model is None else None
-        self.dynamics = Dynamics.learn(data.spaces, model or data.model, samples, scaled, placement)
+        scaled = data.fitted if request.model is None else None
+        self.dynamics = Dynamics.learn(data.spaces, model, samples, scaled, self.placement)
         if not has_mesh(data.spaces):
             raise ValueError(
                 f"DynamicsPlanner takes up to {MOST_VARIABLES} state variables, "
@@ -80,16 +74,16 @@ class Preparation:
                 'use rf.Mean(clip="range"), which regresses values instead'
             )
         self.is_end: Any
-        if terminated is None:
+        if request.terminated is None:
             self.is_end = ObservedTermination(data.spaces.state, samples.next_state, samples.terminated)
         else:
-            self.is_end = GivenTermination.of(terminated, data.spaces)
+            self.is_end = GivenTermination.of(request.terminated, data.spaces)
         self.actions = data.spaces.action.candidates(planner.actions)
         self.predictor: NextStateModel = self.dynamics if predictor is None else predictor
         self.noisy = self.dynamics.noisy if planner.noise is None else planner.noise
         self.noisy = self.noisy and predictor is None
         if predictor is None:
-            doubt_fit(data, self.dynamics, model or data.model)
+            doubt_fit(data, self.dynamics, model)
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
         box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
@@ -103,24 +97,17 @@ class Preparation:
 
     @classmethod
     def of(
-        cls,
-        planner: DynamicsPlanner,
-        data: Experience,
-        model: Model | None,
-        terminated: Any,
-        predictor: NextStateModel | None,
-        placement: Placement,
+        cls, planner: DynamicsPlanner, request: PlanRequest, predictor: NextStateModel | None
     ) -> Preparation:
-        """The one for these data, from the last time if nothing but the reward has changed."""
-        parts = planner, data, model, terminated, predictor, placement
-        if callable(terminated):  # what it answers may have changed since the last time
-            return cls(*parts)
-        key = planner, model, terminated, predictor, placement
-        if key not in data.prepared:
-            data.prepared.clear()  # one is enough: a mesh and its matrix are large
-            data.prepared[key] = cls(*parts)
-        preparation: Preparation = data.prepared[key]
-        return preparation
+        """For these data, from the last time if nothing but the reward has changed."""
+        if callable(request.terminated):  # what it answers may have changed since the last time
+            return cls(planner, request, predictor)
+        prepared: dict[Any, Preparation] = request.data.prepared
+        key = planner, request.model, request.terminated, predictor, request.placement
+        if key not in prepared:
+            prepared.clear()  # one is enough: a mesh and its matrix are large
+            prepared[key] = cls(planner, request, predictor)
+        return prepared[key]
 
     def over(self, met: Any, starts: Any) -> MeshDynamics:
         """The dynamics on a mesh over states (n,d) that were met from some starts."""
@@ -143,7 +130,8 @@ class Preparation:
             fits = int((rows / len(self.actions)) ** (1.0 / space.size))
             side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
         mesh = Mesh(low, high, (side,) * space.size, space.angular)
-        parts = self.spaces, self.predictor, mesh, self.actions, self.is_end, self.noisy, draws
+        noise = self.dynamics if self.noisy else None
+        parts = self.spaces, self.predictor, mesh, self.actions, self.is_end, noise, draws
         return MeshDynamics(*parts, self.placement)
 
     def acting(self, plan: MeshPlan) -> MeshPlan:
@@ -173,18 +161,14 @@ def better(one: TriedPlan, other: TriedPlan) -> TriedPlan:
 
 
 class Search:
-    """Tries plans for one reward. `counted` is the discount that returns are counted with."""
+    """Tries plans for one reward of a request, from some first states (k,d)."""
 
     def __init__(
-        self,
-        preparation: Preparation,
-        reward: RewardFunction,
-        horizon: int | None,
-        counted: float,
-        starts: Any,
+        self, preparation: Preparation, request: PlanRequest, reward: RewardFunction, starts: Any
     ) -> None:
-        self.preparation, self.reward, self.horizon = preparation, reward, horizon
-        self.counted, self.starts = counted, starts
+        self.preparation, self.request, self.reward, self.starts = preparation, request, reward, starts
+        self.horizon = _horizon(request)
+        self.counted = request.counted_discount  # that returns are counted with
 
     def best(self, on_mesh: MeshDynamics, depth: int, discounts: tuple[float, ...], tell: Tell) -> TriedPlan:
         """The best of some discounts on one mesh."""
@@ -194,7 +178,7 @@ class Search:
             value_iteration(on_mesh, rewards, self.horizon, discount, changing, part)
             for discount, part in zip(discounts, parts(backward, len(discounts)), strict=True)
         ]
-        return functools.reduce(better, self.tried(on_mesh, values, depth, forward))
+        return reduce(better, self.tried(on_mesh, values, depth, forward))
 
     def tried(
         self, on_mesh: MeshDynamics, values: Sequence[MeshValues], depth: int, tell: Tell
@@ -215,7 +199,7 @@ class Search:
         most = self._largest * float(np.sum(self.counted ** np.arange(self.horizon)))
         return bool(best.returns.mean() >= most - 1e-9 * most)
 
-    @functools.cached_property
+    @cached_property
     def _largest(self) -> float:
         """The largest reward on the first mesh."""
         return float(self._rewards_on(self.preparation.on_mesh)(0).max())
@@ -233,14 +217,13 @@ class Search:
     def _plan(self, on_mesh: MeshDynamics, values: MeshValues, depth: int) -> MeshPlan:
         preparation = self.preparation
         return MeshPlan(
-            spaces=preparation.spaces,
-            observation=preparation.observation,
-            horizon=self.horizon,
-            planner=preparation.planner,
-            provenance=preparation.provenance,
-            model=preparation.dynamics.model,
-            transitions=len(preparation.dynamics.points),
-            discount=values.discount,
+            **self.request.header(
+                preparation.planner,
+                horizon=self.horizon,
+                model=preparation.dynamics.model,
+                transitions=len(preparation.dynamics.points),
+                discount=values.discount,
+            ),
             reward=self.reward,
             on_mesh=on_mesh,
             mesh_values=values,
@@ -250,9 +233,9 @@ class Search:
 
 
 #: A lookahead may ask for this many next states at its last step.
-MOST_LEAVES, DEEPEST = 250, 5
+MOST_LEAVES, DEEPEST_TRIED = 250, 5
 #: Plans are compared from this many first states.
-STARTS = 12
+FIRST_STATES = 12
 #: With a horizon H the larger discount is 1 - this/H. At exactly 1 waiting costs nothing, and a plan may
 #: leave everything to the last moment, where a small error of the model is the end of it.
 IMPATIENCE = 0.2
@@ -281,26 +264,68 @@ class DynamicsPlanner(Planner):
     takes_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "actions", count(self.actions, "actions", at_least=2))
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", count(self.rounds, "rounds", at_least=0))
         for name in ("discounts", "depths"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or not given):
                 raise ValueError(f"{name} must be some numbers, such as (1.0, 0.99), or None, got {given!r}")
         if self.noise not in (None, True, False):
             raise ValueError(f"noise must be True, False or None, got {self.noise!r}")
-        if self.discounts is not None:
-            numbers = tuple(as_discount(discount, "discounts") for discount in self.discounts)
-            object.__setattr__(self, "discounts", numbers)
-        if self.depths is not None:
-            object.__setattr__(self, "depths", tuple(count(depth, "depth") for depth in self.depths))
-        if self.sides is not None:
-            object.__setattr__(self, "sides", count(self.sides, "sides", at_least=3))
+        check_fields(
+            self,
+            actions=partial(count, at_least=2),
+            rounds=partial(count, at_least=0),
+            sides=partial(count, at_least=3),
+            discounts=lambda given, name: tuple(as_discount(discount, name) for discount in given),
+            depths=lambda given, name: tuple(count(depth, "depth") for depth in given),
+        )
 
-    def plan(self, request: PlanRequest) -> list[MeshPlan]:
-        """For each reward the plan with the best return inside the model, from the first states seen."""
-        return plan_on_mesh(self, request)
+    def plan(self, request: PlanRequest, predictor: NextStateModel | None = None) -> list[MeshPlan]:
+        """For each reward the plan with the best return inside the model, from the first states seen.
+
+        `predictor` replaces the learnt dynamics: a simulator, for comparison.
+        """
+        data, rewards = request.data, request.rewards
+        if not isinstance(data, Experience):
+            raise ValueError(
+                "DynamicsPlanner() is for real states: use Mean(), Optimistic(beta) or Pessimistic(beta)"
+            )
+        functions = [RewardFunction(reward, data.spaces) for reward in rewards]
+        if request.endless and any(function.uses_step for function in functions):
+            raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
+        with one_blas_thread():
+            preparation = Preparation.of(self, request, predictor)
+            request.tell(0.0)  # a fit is no measure of what is left
+            starts = _starts(preparation.dynamics.space, data, request.starts)
+            searches = [Search(preparation, request, function, starts) for function in functions]
+            told = zip(searches, parts(request.tell, len(searches)), strict=True)
+            return [
+                self._best(search, tell, named("plan", i, len(searches)))
+                for i, (search, tell) in enumerate(told)
+            ]
+
+    def _best(self, search: Search, tell: Tell, name: str) -> MeshPlan:
+        """The plan with the best return inside the model, of some discounts, meshes and depths."""
+        preparation = search.preparation
+        variables = preparation.dynamics.space.size
+        depths = self.depths_for(len(preparation.actions), variables)
+        # Many actions: looking ahead costs most, so what can be chosen without it is.
+        usual = depths[0] if preparation.many_actions else depths[min(1, len(depths) - 1)]
+        looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
+        stages = parts(tell, 1 + preparation.rounds + looks_ahead)
+        discounts = self.discounts_for(search.horizon, search.request.discount)
+        best = search.best(preparation.on_mesh, usual, discounts, stages[0])
+        for part in stages[1 : 1 + preparation.rounds]:
+            if search.is_perfect(best):
+                break
+            finer = preparation.over(best.met, search.starts)
+            best = better(best, search.best(finer, usual, (best.plan.discount,), part))
+        if looks_ahead and not search.is_perfect(best):
+            (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
+            best = better(deeper, best)
+        if preparation.predictor is preparation.dynamics:
+            doubt_states(preparation.dynamics, best.met, name)
+        tell(1.0)
+        return replace(preparation.acting(best.plan), expected=float(best.returns.mean()))
 
     def discounts_for(self, horizon: int | None, discount: float | None) -> tuple[float, ...]:
         """Discounts to try: the given ones, or 0.99 and 1 - 0.2/H."""
@@ -327,63 +352,10 @@ class DynamicsPlanner(Planner):
             return tuple(sorted({as_depth(depth, actions) for depth in self.depths}))
         if variables <= REFINED_ABOVE:
             return (1,)
-        deepest = max(depth for depth in range(1, DEEPEST + 1) if depth == 1 or actions**depth <= MOST_LEAVES)
+        deepest = max(
+            depth for depth in range(1, DEEPEST_TRIED + 1) if depth == 1 or actions**depth <= MOST_LEAVES
+        )
         return tuple(sorted({1, min(3, deepest), deepest}))
-
-
-def plan_on_mesh(
-    planner: DynamicsPlanner, request: PlanRequest, predictor: NextStateModel | None = None
-) -> list[MeshPlan]:
-    """What `DynamicsPlanner` does. `predictor` replaces the learnt dynamics: a simulator, for comparison."""
-    data = request.data
-    if not isinstance(data, Experience):
-        raise ValueError(
-            "DynamicsPlanner() is for real states: use Mean(), Optimistic(beta) or Pessimistic(beta)"
-        )
-    horizon = _horizon(request)
-    rewards = [RewardFunction(reward, data.spaces) for reward in request.rewards]
-    if horizon is None and any(reward.uses_step for reward in rewards):
-        raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
-    with one_blas_thread():
-        preparation = Preparation.of(
-            planner, data, request.model, request.terminated, predictor, request.placement
-        )
-        request.tell(0.0)  # a fit is no measure of what is left
-        starts = _starts(preparation.dynamics.space, data, request.starts)
-        counted = request.counted_discount
-        searches = [Search(preparation, reward, horizon, counted, starts) for reward in rewards]
-        told = zip(searches, parts(request.tell, len(searches)), strict=True)
-        return [
-            _best(planner, search, request.discount, tell, named("plan", i, len(searches)))
-            for i, (search, tell) in enumerate(told)
-        ]
-
-
-def _best(
-    planner: DynamicsPlanner, search: Search, discount: float | None, tell: Tell, name: str
-) -> MeshPlan:
-    """The plan with the best return inside the model, of some discounts, meshes and depths."""
-    preparation = search.preparation
-    variables = preparation.dynamics.space.size
-    depths = planner.depths_for(len(preparation.actions), variables)
-    # Many actions: looking ahead costs most, so what can be chosen without it is.
-    usual = depths[0] if preparation.many_actions else depths[min(1, len(depths) - 1)]
-    looks_ahead = variables > REFINED_ABOVE and depths[-1] > usual and not preparation.noisy
-    stages = parts(tell, 1 + preparation.rounds + looks_ahead)
-    discounts = planner.discounts_for(search.horizon, discount)
-    best = search.best(preparation.on_mesh, usual, discounts, stages[0])
-    for part in stages[1 : 1 + preparation.rounds]:
-        if search.is_perfect(best):
-            break
-        finer = preparation.over(best.met, search.starts)
-        best = better(best, search.best(finer, usual, (best.plan.discount,), part))
-    if looks_ahead and not search.is_perfect(best):
-        (deeper,) = search.tried(best.plan.on_mesh, [best.plan.mesh_values], depths[-1], stages[-1])
-        best = better(deeper, best)
-    if preparation.predictor is preparation.dynamics:
-        doubt_states(preparation.dynamics, best.met, name)
-    tell(1.0)
-    return replace(preparation.acting(best.plan), expected=float(best.returns.mean()))
 
 
 def _horizon(request: PlanRequest) -> int | None:
@@ -394,16 +366,16 @@ def _horizon(request: PlanRequest) -> int | None:
 
 
 def _starts(space: Box, data: Experience, starts: Any) -> Any:
-    """At least `STARTS` first states: those given or seen, and points between them."""
+    """At least `FIRST_STATES` first states: those given or seen, and points between them."""
     if starts is not None:
         starts = data.spaces.state.checked(np.atleast_2d(starts), "starts")
     states = data.starts if starts is None else starts
     if not len(states):
         states = data.state[data.kept][:1]
     states = space.wrapped(states)
-    if len(states) >= STARTS:
-        return states[:STARTS]
+    if len(states) >= FIRST_STATES:
+        return states[:FIRST_STATES]
     rng = stream(0, "between starts")
-    one, other = (states[rng.integers(len(states), size=STARTS - len(states))] for _ in range(2))
+    one, other = (states[rng.integers(len(states), size=FIRST_STATES - len(states))] for _ in range(2))
     between = one + rng.random((len(one), 1)) * space.change(one, other)
     return np.concatenate([states, space.wrapped(between)])

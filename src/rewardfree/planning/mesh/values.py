@@ -107,7 +107,7 @@ def value_iteration(
 
 
 def _single(value: Array) -> Array:
-    """As tables keep it."""
+    """In float32, the type of the tables."""
     xp = namespace(value)
     return xp.astype(value, xp.float32)
 

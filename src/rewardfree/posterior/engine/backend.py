@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import array_api_compat
 import array_api_compat.numpy
@@ -94,81 +94,6 @@ class Recording:
     numbers: Array  # (g,) the numbers of all designs, on the device
 
 
-class Rows(Protocol):
-    """The matrices L = k(Z, Z_n) C^-T of all designs, n rows of length |Z| each; unwritten rows are zero."""
-
-    def grow(self, capacity: int) -> None:
-        """Room for `capacity` rows in every design."""
-
-    def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
-        """columns (g,c,n) times n rows of each design from `first` on: (g,c,|Z|). The one pass over L."""
-
-    def at(self, designs: Selection, indices: Array, n: int) -> Array:
-        """L[:n, z] for candidates (g,m): (g,n,m)."""
-
-    def squares(self, designs: Selection, first: int, last: int) -> Array:
-        """The sum of the squares of rows first..last-1 of each design: (g,|Z|)."""
-
-    def write(self, places: Places, row: Array) -> None:
-        """Set one row of each of some designs to `row` (g,|Z|), or p of them to (g,p,|Z|)."""
-
-
-class Backend(Protocol):
-    """One array library on one device: making arrays there, and operations in place."""
-
-    xp: Any
-    out_of_memory: tuple[type[BaseException], ...]
-    not_positive_definite: tuple[type[BaseException], ...]  # what its Cholesky factorisation raises
-    block_designs: int | None  # how many designs to extend at a time by several points; None: all
-    deferred: bool  # whether `require` may raise later
-    replays: bool  # whether `Lattice.repeat` can record a round and replay it
-
-    def array(self, values: Any) -> Array:
-        """`values` on this device, in this backend's floating type."""
-
-    def own(self, values: Any) -> Array:
-        """A copy of `values` on this device that the caller cannot change."""
-
-    def index(self, values: Any) -> Array:
-        """`values` as int64 on this device."""
-
-    def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
-        """Zeros of the floating type, or of int64 for an index."""
-
-    def rows(self, designs: int, candidates: int, capacity: int) -> Rows:
-        """The matrices L of empty designs."""
-
-    def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
-        """Raise `error(value)` unless the scalar `value` is at least 0; on a device maybe in a later call."""
-
-    def settle_checks(self) -> None:
-        """Raise the errors that `require` has deferred."""
-
-    def take(self, buffer: Array, index: Any) -> Array:
-        """buffer[index], where the index may hold integer arrays; a view for slices."""
-
-    def put(self, buffer: Array, index: Any, values: Array) -> None:
-        """buffer[index] = values."""
-
-    def add(self, buffer: Array, index: Any, number: int) -> None:
-        """buffer[index] += number."""
-
-    def subtract_squares(self, buffer: Array, index: Any, values: Array) -> None:
-        """buffer[index] (g,m) -= the sum of values^2 (g,p,m) over p."""
-
-    def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
-        """A view of all windows of this shape: (position of the window on each axis, position in it)."""
-
-    def finite(self, values: Array) -> Array:
-        """The scalar 0 if all values are finite, else NaN."""
-
-    def at_least_zero(self, values: Array) -> Array:
-        """max(values, 0)."""
-
-    def add_outer(self, target: Array, left: Array, right: Array) -> None:
-        """target (g,c,m) += left (g,c) times right (g,m)."""
-
-
 def padded(backend: Backend, values: Array, shape: tuple[int, ...], index: bool = False) -> Array:
     """`values` extended to `shape` by zeros."""
     wider = backend.zeros(shape, index)
@@ -184,71 +109,93 @@ def no_room(device: str, shape: tuple[int, ...], itemsize: int) -> MemoryError:
     )
 
 
-class NumpyBackend:
-    """NumPy on the CPU."""
+class Backend:
+    """One array library on one device: making arrays there, and operations in place. Here NumPy on the CPU.
+
+    Another library overrides all of it, see backend_torch.py.
+    """
 
     xp: Any = array_api_compat.numpy
     out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)
+    #: What its Cholesky factorisation raises.
     not_positive_definite: tuple[type[BaseException], ...] = (np.linalg.LinAlgError,)
-    block_designs: int | None = 1  # whose rows stay in the cache
-    deferred = False
-    replays = False
+    #: How many designs to extend at a time by several points: one, whose rows stay in the cache; None: all.
+    block_designs: int | None = 1
+    deferred = False  # whether `require` may raise later
+    replays = False  # whether `Lattice.repeat` can record a round and replay it
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = float_dtype(dtype)
 
     def array(self, values: Any) -> Array:
+        """`values` on this device, in this backend's floating type."""
         return cast(values, self.dtype)
 
     def own(self, values: Any) -> Array:
+        """A copy of `values` on this device that the caller cannot change."""
         copy = self.array(values).copy()
         copy.flags.writeable = False
         return copy
 
     def index(self, values: Any) -> Array:
+        """`values` as int64 on this device."""
         return np.asarray(values, np.int64)
 
     def zeros(self, shape: tuple[int, ...], index: bool = False) -> Array:
+        """Zeros of the floating type, or of int64 for an index."""
         return _zeros(shape, np.dtype(np.int64) if index else self.dtype)
 
     def require(self, name: str, value: Array, error: Callable[[float], Exception]) -> None:
+        """Raise `error(value)` unless the scalar `value` is at least 0; on a device maybe in a later call."""
         if not value >= 0.0:
             raise error(float(value))
 
-    def rows(self, designs: int, candidates: int, capacity: int) -> NumpyRows:
-        return NumpyRows(designs, candidates, capacity, self.dtype)
+    def rows(self, designs: int, candidates: int, capacity: int) -> Rows:
+        """The matrices L of empty designs."""
+        return Rows(designs, candidates, capacity, self.dtype)
 
     def settle_checks(self) -> None:
-        """There are none: `require` raises at once."""
+        """Raise the errors that `require` has deferred."""
 
     def take(self, buffer: Array, index: Any) -> Array:
+        """buffer[index], where the index may hold integer arrays; a view for slices."""
         # Twice as fast as buffer[index] on one axis.
         return buffer.take(index) if isinstance(index, np.ndarray) and buffer.ndim == 1 else buffer[index]
 
     def put(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] = values."""
         buffer[index] = values
 
     def add(self, buffer: Array, index: Any, number: int) -> None:
+        """buffer[index] += number."""
         buffer[index] += number
 
     def subtract_squares(self, buffer: Array, index: Any, values: Array) -> None:
+        """buffer[index] (g,m) -= the sum of values^2 (g,p,m) over p."""
         buffer[index] -= np.einsum("gpm,gpm->gm", values, values)
 
     def windows(self, table: Array, shape: tuple[int, ...]) -> Array:
+        """A view of all windows of this shape: (position of the window on each axis, position in it)."""
         return np.lib.stride_tricks.sliding_window_view(table, shape)
 
     def finite(self, values: Array) -> Array:
+        """The scalar 0 if all values are finite, else NaN."""
         return np.asarray(0.0 if np.isfinite(values).all() else np.nan)
 
     def at_least_zero(self, values: Array) -> Array:
+        """max(values, 0)."""
         return np.maximum(values, 0.0)
 
     def add_outer(self, target: Array, left: Array, right: Array) -> None:
+        """target (g,c,m) += left (g,c) times right (g,m)."""
         target += left[:, :, None] * right[:, None, :]
 
 
-class NumpyRows:
-    """L in tiles: (design, tile, row, place in the tile); the last tile is padded with zeros."""
+class Rows:
+    """The matrices L = k(Z, Z_n) C^-T of all designs, n rows of length |Z| each; unwritten rows are zero.
+
+    Here in tiles: (design, tile, row, place in the tile); the last tile is padded with zeros.
+    """
 
     def __init__(self, designs: int, candidates: int, capacity: int, dtype: Any) -> None:
         self._candidates = candidates
@@ -258,12 +205,14 @@ class NumpyRows:
         self._values = _zeros((designs, self._tiles, capacity, self._tile), dtype)
 
     def grow(self, capacity: int) -> None:
+        """Room for `capacity` rows in every design."""
         designs, tiles, old, _ = self._values.shape
         grown = _zeros((designs, tiles, capacity, self._tile), self._values.dtype)
         grown[:, :, :old] = self._values
         self._values = grown
 
     def product(self, columns: Array, designs: Selection, first: int = 0) -> Array:
+        """columns (g,c,n) times n rows of each design from `first` on: (g,c,|Z|). The one pass over L."""
         g, c, n = columns.shape
         rows = slice(first, first + n)
         result = np.empty((g, c, self._tiles * self._tile), self._values.dtype)
@@ -276,16 +225,19 @@ class NumpyRows:
         return result[:, :, : self._candidates]
 
     def at(self, designs: Selection, indices: Array, n: int) -> Array:
+        """L[:n, z] for candidates (g,m): (g,n,m)."""
         tile, place = np.divmod(indices, self._tile)
         design = designs.numbers[:, None, None]
         return self._values[design, tile[:, None, :], np.arange(n)[:, None], place[:, None, :]]
 
     def squares(self, designs: Selection, first: int, last: int) -> Array:
+        """The sum of the squares of rows first..last-1 of each design: (g,|Z|)."""
         rows = [self._values[design, :, first:last] for design in designs.numbers]
         sums = [np.einsum("tnp,tnp->tp", tiles, tiles).reshape(-1)[: self._candidates] for tiles in rows]
         return np.stack(sums)
 
     def write(self, places: Places, row: Array) -> None:
+        """Set one row of each of some designs to `row` (g,|Z|), or p of them to (g,p,|Z|)."""
         designs, positions = places
         if row.ndim == 3:
             for i in range(row.shape[1]):
@@ -313,7 +265,7 @@ def choose_backend(candidates: Array, device: str | None, dtype: Any) -> Backend
         return backend
     if not isinstance(candidates, np.ndarray):
         raise ValueError(f"candidates must be a NumPy array or a torch tensor, got {type(candidates)}")
-    return NumpyBackend(candidates.dtype if dtype is None else dtype)
+    return Backend(candidates.dtype if dtype is None else dtype)
 
 
 def room_for(device: str) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rewardfree.arrays import Array
-from rewardfree.posterior.engine.backend import Places, Selection, no_room, padded
+from rewardfree.posterior.engine.backend import Backend, Places, Rows, Selection, no_room, padded
 
 #: The host reads the outcome of checks on a CUDA device after this many checks.
 CHECKS_AT_ONCE = 256
@@ -24,7 +24,7 @@ def free_bytes(device: str) -> int:
     return int(free + unused)
 
 
-class TorchBackend:
+class TorchBackend(Backend):
     """torch on one device."""
 
     xp: Any = array_api_compat.torch
@@ -56,7 +56,7 @@ class TorchBackend:
 
     @classmethod
     def of(cls, device: Any, dtype: Any) -> TorchBackend:
-        """Of a dtype as NumPy or torch names it."""
+        """A backend of a dtype as NumPy or torch names it."""
         if not isinstance(dtype, torch.dtype):
             dtype = getattr(torch, str(getattr(dtype, "__name__", dtype)), dtype)
         return cls(device, dtype)
@@ -151,7 +151,7 @@ class TorchBackend:
         target.addcmul_(left[:, :, None], right[:, None, :])
 
 
-class TorchRows:
+class TorchRows(Rows):
     """L as (design, row, candidate); a batched product reads it at the speed of the memory."""
 
     def __init__(self, backend: TorchBackend, designs: int, candidates: int, capacity: int) -> None:

@@ -7,7 +7,7 @@ a factor of K_mm in single precision would be noise. Torch is in linear_algebra_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import array_api_compat.numpy
 import numpy as np
@@ -20,131 +20,95 @@ from rewardfree.posterior.engine.backend import on_cpu, with_torch
 from rewardfree.posterior.products import kernel_rows, weighted
 
 
-class LinearAlgebra(Protocol):
-    """What is computed where. A lower factor D and a symmetric matrix belong to whoever made them."""
+class LinearAlgebra:
+    """Operations on one device. Factors and symmetric matrices must come from the same object.
 
-    xp: Any  # its array namespace
-    block: int  # points are passed over in blocks of at most this many features
-
-    def points(self, values: Array, name: str) -> Array:
-        """Points in the dtype that was asked for."""
-
-    def array(self, values: Any) -> Array:
-        """`values` as float64."""
-
-    def own(self, values: Array) -> Array:
-        """A copy."""
-
-    def index(self, rows: Any) -> Any:
-        """Row numbers, or a slice."""
-
-    def zeros(self, *shape: int) -> Array:
-        """float64."""
-
-    def identity(self, size: int, times: float = 1.0) -> Array:
-        """That many times the identity, (m,m)."""
-
-    def answer(self, values: Array, asked: Any) -> Array:
-        """Values as an array of the kind that was asked with: NumPy's, unless that was a tensor."""
-
-    def cholesky(self, matrix: Array) -> Array:
-        """The lower factor of a symmetric matrix (m,m); `np.linalg.LinAlgError` if there is none."""
-
-    def with_squares(self, matrix: Array, rows: Array) -> Array:
-        """matrix + sum of x x^T for rows x (b,m). `matrix` is overwritten; its lower triangle counts."""
-
-    def whitened(self, factor: Array, rows: Array) -> Array:
-        """D^-1 x for each row x of (b,m). `rows` may be overwritten."""
-
-    def solved(self, factor: Array, columns: Array, transposed: bool = False) -> Array:
-        """D^-1 x, or D^-T x, for columns x (m,c)."""
-
-    def squares(self, rows: Array) -> Array:
-        """|x|^2 of each row x of (b,m): (b,)."""
-
-    def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
-        """k(x, y), (m,n)."""
-
-    def each_row(self, kernel: Kernel, points: Array) -> Callable[[int], Array]:
-        """i -> k(z_i, Z) for points Z, (n,): computed when it is asked for, or all of them beforehand."""
-
-    def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
-        """k(x, y) @ weights, (m,c), without the matrix k(x, y)."""
-
-    def sparse(self, matrix: Any) -> Any:
-        """A SciPy matrix of rows, for products with vectors."""
-
-
-class OnNumpy:
-    """NumPy on the CPU, matrices in the column order of LAPACK: what can be done in place is."""
+    Here NumPy on the CPU, matrices in the column order of LAPACK: what can be done in place is. Torch
+    overrides all of it, see linear_algebra_torch.py.
+    """
 
     xp: Any = array_api_compat.numpy
-    block = 2**20
+    block = 2**20  # points are passed over in blocks of at most this many features
 
     def __init__(self, dtype: Any = None) -> None:
         self._dtype = float_dtype(np.float64 if dtype is None else dtype)
 
     def points(self, values: Array, name: str) -> Array:
+        """Points in the dtype that was asked for."""
         if not isinstance(values, np.ndarray):
             raise ValueError(f'{name} must be a NumPy array on device="cpu", got {type(values)}')
         return cast(values, self._dtype)
 
     def array(self, values: Any) -> Array:
+        """`values` as float64."""
         return cast(values, np.float64)
 
     def own(self, values: Array) -> Array:
+        """A copy."""
         return values.copy()
 
     def index(self, rows: Any) -> Any:
+        """Row numbers, or a slice."""
         return rows
 
     def zeros(self, *shape: int) -> Array:
+        """float64."""
         return np.zeros(shape)
 
     def identity(self, size: int, times: float = 1.0) -> Array:
+        """That many times the identity, (m,m)."""
         return np.asfortranarray(np.diag(np.full(size, times)))
 
     def answer(self, values: Array, asked: Any) -> Array:
+        """Values as an array of the kind that was asked with: NumPy's, unless that was a tensor."""
         return values
 
     def cholesky(self, matrix: Array) -> Array:
+        """The lower factor of a symmetric matrix (m,m); `np.linalg.LinAlgError` if there is none."""
         return np.asfortranarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
 
     def with_squares(self, matrix: Array, rows: Array) -> Array:
+        """matrix + sum of x x^T for rows x (b,m). `matrix` is overwritten; its lower triangle counts."""
         return dsyrk(1.0, rows.T, beta=1.0, c=matrix, lower=1, overwrite_c=1)
 
     def whitened(self, factor: Array, rows: Array) -> Array:
+        """D^-1 x for each row x of (b,m). `rows` may be overwritten."""
         # rows.T is in the column order of LAPACK, so it is solved in place.
         return dtrsm(1.0, factor, np.ascontiguousarray(rows).T, lower=1, overwrite_b=1).T
 
     def solved(self, factor: Array, columns: Array, transposed: bool = False) -> Array:
+        """D^-1 x, or D^-T x, for columns x (m,c)."""
         return dtrsm(1.0, factor, columns, lower=1, trans_a=int(transposed))
 
     def squares(self, rows: Array) -> Array:
+        """|x|^2 of each row x of (b,m): (b,)."""
         return np.einsum("bm,bm->b", rows, rows)
 
     def kernel_rows(self, kernel: Kernel, x: Array, y: Array) -> Array:
+        """k(x, y), (m,n)."""
         return kernel_rows(kernel, x, y)
 
     def each_row(self, kernel: Kernel, points: Array) -> Callable[[int], Array]:
+        """i -> k(z_i, Z) for points Z, (n,): computed when it is asked for, or all of them beforehand."""
         return lambda i: kernel.between(points[i : i + 1], points)[0]
 
     def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
+        """k(x, y) @ weights, (m,c), without the matrix k(x, y)."""
         return weighted(kernel, self.array(x), self.array(y), weights)
 
     def sparse(self, matrix: Any) -> Any:
+        """A SciPy matrix of rows, for products with vectors."""
         return matrix
 
 
 def linear_algebra(placement: Placement) -> LinearAlgebra:
     """NumPy on the CPU, torch elsewhere. `dtype` is that of points, by default float64."""
     if on_cpu(placement.device):
-        numpy_algebra: LinearAlgebra = OnNumpy(placement.dtype)
-        return numpy_algebra
+        return LinearAlgebra(placement.dtype)
     with_torch(placement.device)
-    from rewardfree.posterior.engine.linear_algebra_torch import OnTorch
+    from rewardfree.posterior.engine.linear_algebra_torch import TorchAlgebra
 
-    return OnTorch(placement.device, placement.dtype)
+    return TorchAlgebra(placement.device, placement.dtype)
 
 
 def check_kernel(kernel: Kernel, placement: Placement) -> None:

@@ -13,10 +13,11 @@ import torch
 from rewardfree.arrays import Array, to_numpy
 from rewardfree.kernels import Kernel
 from rewardfree.posterior.engine.backend_torch import TorchBackend
+from rewardfree.posterior.engine.linear_algebra import LinearAlgebra
 from rewardfree.posterior.products import weighted
 
 
-class OnTorch:
+class TorchAlgebra(LinearAlgebra):
     """torch on one device; symmetric matrices are kept whole."""
 
     xp: Any = array_api_compat.torch

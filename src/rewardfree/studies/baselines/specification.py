@@ -11,7 +11,7 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache
-from rewardfree.planning import Planner
+from rewardfree.planning import ValuePlanner
 from rewardfree.studies.problems import TABULAR, WorldUnit, instance_named, measured
 
 #: Kept samples of every step (or episodes, for one regression of all steps) at which a run is planned.
@@ -29,7 +29,7 @@ UCRL_BETA, EXPRESS_BETA = 1.0, 0.5
 
 
 class Rate(Enum):
-    """Whose guarantee a system has."""
+    """The paper whose guarantee applies to a system."""
 
     GENERATIVE, ONLINE, QIU, VAKILI, LINEAR, JIN, COUNTS, NONE = range(8)
 
@@ -40,7 +40,7 @@ class System:
 
     strategy: Callable[[rf.Instance], Any]
     model: Callable[[rf.Instance], rf.Model]
-    planner: Planner | None  # None: the library's own choice
+    planner: ValuePlanner | None  # None: the library's own choice
     rate: Rate
     estimate: str = "a regression for each step"  # in words
     tabular: bool = True  # whether it can be used where states have no geometry
@@ -149,5 +149,5 @@ class BaselineUnit(WorldUnit):
 
 
 def systems_on(world: str) -> list[str]:
-    """Those that can be used there."""
+    """The systems that can run on a world."""
     return [name for name, system in SYSTEMS.items() if system.tabular or world not in TABULAR]

@@ -59,12 +59,12 @@ ACROSS = 4
 
 
 def systems_of(comparison: Comparison, world: str) -> list[str]:
-    """Those that were measured on a world."""
+    """The systems that were measured on a world."""
     return [name for name in SYSTEMS if comparison.runs(world, (name,))]
 
 
 def last_records(comparison: Comparison, world: str, system: str) -> list[Mapping[str, Any]]:
-    """Those at the most samples; none where the system was not measured."""
+    """The records at the most samples; none where the system was not measured."""
     of_sizes = list(comparison.runs(world, (system,)).values())
     return of_sizes[-1] if of_sizes else []
 
@@ -276,8 +276,8 @@ def _with_error(mean: float, error: float, digits: int = 3) -> str:
     return f"{mean:.{digits}f}" + (f" ± {error:.{digits}f}" if np.isfinite(error) else "")
 
 
-def _planner(planner: Any) -> str:
-    return f"bonus {planner.beta:g}" if isinstance(planner, rf.Optimistic) else "the mean"
+def _planner(planner: rf.planning.ValuePlanner) -> str:
+    return f"bonus {planner.beta:g}" if planner.weight else "the mean"
 
 
 def _short(world: str) -> str:

@@ -12,7 +12,8 @@ from rewardfree.estimates.finite import FiniteEstimate
 from rewardfree.evaluation.exact import Gap, gap_of_values, optimal_value, values_of_actions
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache
-from rewardfree.planning import RewardColumns, ValuePlanner, backward, estimates_of
+from rewardfree.planning import ValuePlanner
+from rewardfree.planning.finite import RewardColumns, backward, estimates_of
 from rewardfree.rewards import reward_table
 from rewardfree.studies.problems import WorldUnit, instance_named, measured
 from rewardfree.threads import one_blas_thread

@@ -95,7 +95,7 @@ def headline_table(
 
 
 def verdict(ours: Any, theirs: Any) -> str:
-    """What a ratio is worth: differences of less than two standard errors are none."""
+    """Whether a ratio is a difference at all: not within two standard errors."""
     if len(ours) < 2 or len(theirs) < 2:
         return "one run"
     error = np.hypot(standard_error(ours.mean(axis=1)), standard_error(theirs.mean(axis=1)))
@@ -203,7 +203,7 @@ ABLATION: tuple[tuple[str, tuple[str, str, str]], ...] = (
 
 
 def explorers() -> list[str]:
-    """Those that the records have, Alg 3 also with what it passes by."""
+    """The explorers that the records have; Alg 3 also with the steps that it does not keep."""
     names = list(EXPLORERS)
     names.insert(names.index(ALL_OF) + 1, ALL)
     return names
@@ -235,7 +235,7 @@ def _cell(gaps: Any) -> str:
 
 
 def _ratio(ours: Any, theirs: Any) -> str:
-    """Of the means, with its standard error to first order."""
+    """Ratio of the two mean gaps, with its first-order standard error."""
     ratio = ours.mean() / theirs.mean()
     parts = [standard_error(gaps.mean(axis=1)) / gaps.mean() for gaps in (ours, theirs)]
     return f"{ratio:.2f} ± {ratio * np.hypot(*parts):.2f}" if np.isfinite(parts).all() else f"{ratio:.2f}"

@@ -9,7 +9,8 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache, Unit
-from rewardfree.planning import PlanRequest, plan_on_mesh
+from rewardfree.planning import PlanRequest
+from rewardfree.studies.exploring import explored_whole
 from rewardfree.threads import one_blas_thread
 
 
@@ -94,6 +95,7 @@ TASKS = (
 )
 #: Steps of an episode for the rewards that are not the task's own.
 OTHER_HORIZON = 200
+MODEL = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
 #: Where the data come from.
 SOURCES = {"generative": rf.Generative(), "online": rf.Scout(), "uniform": rf.Uniform()}
 
@@ -129,14 +131,15 @@ class ControlUnit(Unit):
         with one_blas_thread():
             for source in ("oracle",) if self.oracle else SOURCES:
                 started = time.process_time()  # of one thread: what an idle core would take
-                data = self._explored(world, "generative" if self.oracle else source)
+                strategy = SOURCES["generative" if self.oracle else source]
+                data = explored_whole(world, MODEL, strategy, transitions=self.transitions, seed=self.seed)
                 explored = time.process_time() - started
                 predictor = TrueDynamics(world) if self.oracle else None
                 for name, reward in task.rewards.items():
                     horizon = world.horizon if name == "own" else min(world.horizon, OTHER_HORIZON)
                     started = time.process_time()
                     request = PlanRequest(data, [reward], horizon=horizon, terminated=task.terminated)
-                    (plan,) = plan_on_mesh(rf.DynamicsPlanner(), request, predictor)
+                    (plan,) = rf.DynamicsPlanner().plan(request, predictor)
                     planned = time.process_time() - started
                     score = rf.rollouts(world, plan, reward, self.episodes, seed=10_000 + self.seed)
                     records.append(
@@ -153,15 +156,6 @@ class ControlUnit(Unit):
                         }
                     )
         return records
-
-    def _explored(self, world: Any, source: str) -> Any:
-        model = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
-        data = rf.explore(
-            world, model, SOURCES[source], transitions=self.transitions, seed=self.seed, progress=False
-        )
-        if data.stopped_by != "transitions":  # what was cut short must not be stored as if it were whole
-            raise KeyboardInterrupt
-        return data
 
 
 class TrueDynamics:

@@ -154,7 +154,7 @@ class Control(SeededStudy[list[dict[str, Any]]]):
         text = control_table(records, self.tasks)
         return (
             text if self.quick else [*text, "", *scores_table(records, self.tasks)]
-        )  # a look is no evidence
+        )  # quick runs are too small to compare scores
 
     def pictures(self, records: list[dict[str, Any]], folder: Path) -> list[Picture]:
         return [Picture(folder / "control", partial(control_figure, records, self.tasks))]

@@ -9,8 +9,8 @@ import numpy as np
 import rewardfree as rf
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache, Unit
-from rewardfree.streams import stream
 from rewardfree.studies.doubling.worlds import WORLDS
+from rewardfree.studies.exploring import RandomPolicy, explored_whole
 from rewardfree.threads import one_blas_thread
 
 #: How many transitions plans are made from: the first of one exploration.
@@ -39,10 +39,8 @@ class DoublingUnit(Unit):
         records: list[dict[str, Any]] = []
         with one_blas_thread():
             started = time.process_time()  # of one thread: what an idle core would take
-            data = rf.explore(world, transitions=max(self.sizes), seed=self.seed, progress=False)
+            data = explored_whole(world, transitions=max(self.sizes), seed=self.seed)
             explored = time.process_time() - started
-            if data.stopped_by != "transitions":  # what was cut short must not be stored as if it were whole
-                raise KeyboardInterrupt
             start_seed = 10_000 + self.seed
             for n in self.sizes:
                 first = data.first(transitions=n)
@@ -50,7 +48,8 @@ class DoublingUnit(Unit):
                     started = time.process_time()
                     plan = rf.plan(first, reward)
                     planned = time.process_time() - started
-                    policies: dict[str, Any] = {"returns": plan, "random": AnyAction(world.action, self.seed)}
+                    at_random = RandomPolicy(world.action, self.seed)
+                    policies: dict[str, Any] = {"returns": plan, "random": at_random}
                     played = {
                         key: rf.rollouts(
                             world, policy, reward, self.episodes, seed=start_seed
@@ -69,20 +68,6 @@ class DoublingUnit(Unit):
                         }
                     )
         return records
-
-
-class AnyAction:
-    """The policy that draws its actions evenly."""
-
-    def __init__(self, space: Any, seed: int) -> None:
-        self._space, self._rng = space, stream(seed, "any action")
-
-    def act(self, state: Any, h: int) -> Any:
-        """An action for each of n states."""
-        n = len(state)
-        if isinstance(self._space, rf.Discrete):
-            return self._rng.integers(self._space.n, size=n)
-        return self._rng.uniform(self._space.low, self._space.high, (n, self._space.size))
 
 
 def share_at_walls(data: Any) -> float:

@@ -109,32 +109,30 @@ def _verdict(returns: dict[tuple[str, str], Any], worlds: Sequence[str]) -> list
 
 def _walls(records: list[dict[str, Any]], worlds: Sequence[str]) -> list[str]:
     """The share of an exploration's steps that led to a wall, on average over seeds."""
-    most = max(record["transitions"] for record in records)
+    most, at_most = _at_most(records, worlds)
     lines = [f"share of {most:,} steps that led to a wall or stayed there"]
-    for world in worlds:
-        shares = {
-            record["seed"]: record["at_wall"]
-            for record in records
-            if record["world"] == world and record["transitions"] == most
-        }
-        if shares:
-            lines.append(f"{world:<10}{np.mean(list(shares.values())):>8.0%}")
+    for world, of_world in at_most.items():
+        shares = {record["seed"]: record["at_wall"] for record in of_world}
+        lines.append(f"{world:<10}{np.mean(list(shares.values())):>8.0%}")
     return lines
+
+
+def _at_most(records: list[dict[str, Any]], worlds: Sequence[str]) -> tuple[int, dict[str, list[Any]]]:
+    """The largest number of transitions, and the records at it, by world."""
+    most = max(record["transitions"] for record in records)
+    found = [record for record in records if record["transitions"] == most]
+    of_worlds = {world: [record for record in found if record["world"] == world] for world in worlds}
+    return most, {world: chosen for world, chosen in of_worlds.items() if chosen}
 
 
 def _seconds(records: list[dict[str, Any]], worlds: Sequence[str]) -> list[str]:
     """CPU seconds of exploring, and of a plan from all of it, the largest of all seeds and rewards."""
-    most = max(record["transitions"] for record in records)
     lines = [f"{'CPU seconds':<12}{'explore':>9}{'plan':>8}"]
-    for world in worlds:
-        measured = [
-            record["seconds"]
-            for record in records
-            if record["world"] == world and record["transitions"] == most
-        ]
-        if measured:
-            explored, planned = (max(seconds[key] for seconds in measured) for key in ("explore", "plan"))
-            lines.append(f"{world:<12}{explored:>9.1f}{planned:>8.1f}")
+    for world, of_world in _at_most(records, worlds)[1].items():
+        explored, planned = (
+            max(record["seconds"][key] for record in of_world) for key in ("explore", "plan")
+        )
+        lines.append(f"{world:<12}{explored:>9.1f}{planned:>8.1f}")
     return lines
 
 

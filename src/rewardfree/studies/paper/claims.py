@@ -22,7 +22,7 @@ DEPENDS, DEPENDS_ON_TIES = "depends on the axis", "depends on axis or ties"
 ACCOUNTING = "accounting, no verdict"
 NOT_JUDGED = ""
 BELOW, TIE, ABOVE = "below", "tie", "above"
-#: Of all claims: a difference of two means is a tie up to this number of its standard errors.
+#: In all claims a difference of two means is a tie up to this number of its standard errors.
 TIE_ERRORS = 2.0
 TIE_RULE = "a difference of at most two standard errors is a tie"
 PLANNER = "optimistic"
@@ -47,7 +47,7 @@ class Claim:
 class Evidence:
     """The stores that claims are judged by; those that are missing leave some of them open.
 
-    Quick ones are too small to judge by: comparisons are made, as a look at what a page has, and no verdict.
+    Quick stores are too small: comparisons are shown, without verdicts.
     """
 
     figure1: Lines | None = None
@@ -58,13 +58,13 @@ class Evidence:
 
     @property
     def panels(self) -> dict[str, Panel]:
-        """Those of Figure 1, by kernel."""
+        """The panels of Figure 1, by kernel."""
         return {kernel: panel for (_, kernel), panel in (self.figure1 or {}).items()}
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found in one place."""
+    """One comparison: where it was made, and its result."""
 
     axis: str  # a claim is judged for each axis by itself
     true: bool

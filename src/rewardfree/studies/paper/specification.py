@@ -49,14 +49,6 @@ def paper_strategies(preset: Preset, beta: float = BETA) -> dict[str, rf.strateg
     }
 
 
-def paper_planner(
-    preset: Preset, strategy: rf.strategies.Strategy, beta: float = BETA
-) -> rf.planning.Planner:
-    """The planner that the preset applies to the data of a strategy."""
-    bonus = type(strategy).__name__ in preset.bonus_for
-    return rf.Optimistic(beta, ties=preset.ties) if bonus else rf.Mean(ties=preset.ties)
-
-
 @dataclass(frozen=True)
 class PaperSettings:
     """Which reading of the paper, on which kernels and which draws of its worlds."""

@@ -12,10 +12,10 @@ from rewardfree.doubts import Doubt
 from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.experiments.store import SECONDS
 from rewardfree.experiments.unit import InstanceCache, Unit
-from rewardfree.planning import PlanRequest, plan_on_mesh
+from rewardfree.planning import PlanRequest
 from rewardfree.studies.control.specification import OTHER_HORIZON, SOURCES, TASKS, TrueDynamics
-from rewardfree.studies.doubling.specification import AnyAction
 from rewardfree.studies.doubling.worlds import WORLDS
+from rewardfree.studies.exploring import RandomPolicy, explored_whole
 from rewardfree.threads import one_blas_thread
 
 #: Transitions of a data set.
@@ -87,12 +87,7 @@ class VerdictUnit(Unit):
     def explored(self) -> rf.Experience:
         """The data set."""
         strategy = SOURCES["generative" if self.source == TRUE_DYNAMICS else self.source]
-        data: rf.Experience = rf.explore(
-            self.world, strategy=strategy, transitions=self.size, seed=self.seed, progress=False
-        )
-        if data.stopped_by != "transitions":  # what was cut short must not be stored as if it were whole
-            raise KeyboardInterrupt
-        return data
+        return explored_whole(self.world, None, strategy, transitions=self.size, seed=self.seed)
 
     def _said(self, data: rf.Experience) -> dict[str, Any]:
         if self.source == TRUE_DYNAMICS:
@@ -121,8 +116,8 @@ class VerdictUnit(Unit):
                 score = rf.rollouts(world, plan, reward, self.episodes, seed)
             doubts[name] = [w.category.__name__ for w in raised if issubclass(w.category, Doubt)]
             returns[name] = score.returns.tolist()
-            any_action = AnyAction(world.action, self.seed)
-            score = rf.rollouts(world, any_action, reward, self.episodes, seed, horizon=horizon)
+            policy = RandomPolicy(world.action, self.seed)
+            score = rf.rollouts(world, policy, reward, self.episodes, seed, horizon=horizon)
             at_random[name] = score.returns.tolist()
         return {"returns": returns, "random": at_random, "doubts": doubts}
 
@@ -131,5 +126,5 @@ class VerdictUnit(Unit):
         if self.source != TRUE_DYNAMICS:
             return rf.plan(data, reward, horizon=horizon, terminated=terminated)
         request = PlanRequest(data, [reward], horizon=horizon, terminated=terminated)
-        (plan,) = plan_on_mesh(rf.DynamicsPlanner(), request, TrueDynamics(self.world))
+        (plan,) = rf.DynamicsPlanner().plan(request, TrueDynamics(self.world))
         return plan
