@@ -37,7 +37,7 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[
     total, ends = CELLS ** len(d.names), f"{counted(d.ends, 'step')} ended an episode"
     yield f"cells       {d.cells} of {total} between these ends visited; {ends}"
     yield f"noise       {d.noise:.2g} of the variance of a step"
-    yield f"reach       {d.visited:.0%} of the cells, {d.seen.mean():.0%} of the range within reach were seen"
+    yield f"reach       {d.visited:.0%} of the cells, {d.range_seen:.0%} of the range within reach were seen"
     yield f"score       {d.score:.2f} of 1"
     yield f"verdict     {d.verdict}"
 
