@@ -43,6 +43,12 @@ class Wheel(rf.World):
         return state + rng.uniform(-1.0, 1.0, state.shape), np.zeros(len(state), bool)
 
 
+class Wide(Linear):
+    """Bounds that are far away."""
+
+    state = rf.Box.of(x=(-10.0, 10.0))
+
+
 class Mirrored(Linear):
     """It goes the other way."""
 
@@ -187,6 +193,49 @@ def test_of_several_rewards_the_constant_one_is_named():
     data = fresh(strategy=rf.Uniform())
     kinds, text = said(lambda: rf.plan_many(data, [QUADRATIC, "3", "x"]))
     assert kinds == [ConstantReward] and text.startswith("reward 2 of 3 is 3 on all 60 steps")
+
+
+@pytest.mark.parametrize(
+    "reward",
+    ["exp(-(x - 8)**2)", "1e-9*x + (next_x > 8)", lambda state, action: np.exp(-((state[:, 0] - 8) ** 2))],
+)
+@pytest.mark.parametrize("planner", [None, rf.Mean(clip="range")], ids=str)
+def test_a_reward_of_which_only_a_tail_was_seen(reward, planner):
+    """Farther than any data, within the bounds: what was seen differs by less than a thousandth of that."""
+    data = fresh(Wide, strategy=rf.Uniform())
+    assert np.abs(data.next_state).max() < 2.5
+    kinds, text = said(lambda: rf.plan(data, reward, planner, horizon=3))
+    assert kinds.count(ConstantReward) == 1
+    assert re.search(
+        r"the reward is \S+ to \S+ on all 60 steps that were seen, and up to \S+ elsewhere within", text
+    )
+    assert "explore more" in text
+
+
+def test_round_what_was_seen_is_elsewhere_where_there_are_no_bounds():
+    class Open(Wide):
+        state = rf.Box.of(x=None)
+
+    data = fresh(Open, 60, rf.Uniform())
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-9*(x - 4)**2)"))[0]
+    assert ConstantReward not in said(lambda: rf.plan(data, "-(x**2)"))[0]
+
+
+@pytest.mark.parametrize(
+    "reward", ["-(x**2)", "-abs(x)", "x", "-exp(x)", "100*(next_x - x)", "where(x > 0.5, 1, 0)", "1e-9*x"]
+)
+def test_what_is_only_worse_elsewhere_is_no_tail(reward):
+    assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), reward))[0]
+
+
+def test_a_function_that_is_made_for_what_was_seen_is_asked_for_nothing_more():
+    def looked_up(state, action):
+        if np.abs(state).max() > 9.0:
+            raise KeyError("there is no such place")
+        return state[:, 0]
+
+    planner = rf.DynamicsPlanner(sides=5)
+    assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), looked_up, planner))[0]
 
 
 def test_a_reward_of_nothing_is_a_doubt_though_episodes_end():

@@ -19,7 +19,7 @@ class LargeError(Doubt):
 
 
 class ConstantReward(Doubt):
-    """The reward is the same for everything that was seen: where it differs is a guess."""
+    """The reward is the same, or hardly differs, on everything that was seen: where it pays is a guess."""
 
 
 class UnknownStates(Doubt):

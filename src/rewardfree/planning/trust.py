@@ -18,6 +18,8 @@ from rewardfree.model import Model
 from rewardfree.planning.finite import states_that_end
 from rewardfree.planning.planner import PlanRequest
 from rewardfree.rewards import RewardFunction, TabledReward, ends_of
+from rewardfree.streams import stream
+from rewardfree.worlds.spaces import Box, Space
 
 #: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
 #: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
@@ -28,6 +30,11 @@ MOST_MET, FAR_SHARE = 500, 0.1
 BLOCKS, BLOCK = 5, 20
 #: Differences of a reward below this share of its size are rounding.
 ROUNDING = 1e-12
+#: A reward differs too little on what was seen if elsewhere it is better by more than its differences there,
+#: divided by this. So many points of the declared bounds are looked at, and at most so many steps.
+TAIL, ELSEWHERE, MOST_STEPS = 1e-3, 400, 8
+#: Of a variable without bounds what was seen is widened by this share of its range, to both sides.
+AROUND = 1.0
 
 
 def named(what: str, number: int, count: int) -> str:
@@ -36,7 +43,7 @@ def named(what: str, number: int, count: int) -> str:
 
 
 def doubt_rewards(request: PlanRequest) -> None:
-    """Warn of each reward that is the same in all that was seen.
+    """Warn of each reward that is the same in all that was seen, or hardly differs there beside elsewhere.
 
     Where nothing is paid after an end, which is so unless the world is finite, a constant other than 0 tells
     plans apart once an episode was seen to end.
@@ -44,9 +51,12 @@ def doubt_rewards(request: PlanRequest) -> None:
     if not len(request.data):
         return
     for i, reward in enumerate(request.rewards):
-        value = None
+        value, tail = None, None
         with suppress(ValueError):  # a planner of one's own may take rewards of another kind
             value = _only_value(request, reward)
+            tail = _tail(request, reward) if value is None else None
+        if tail is not None:
+            doubt(ConstantReward, f"{named('reward', i, len(request.rewards))} is {tail}")
         if value is None:
             continue
         ended = _ended(request)
@@ -59,6 +69,45 @@ def doubt_rewards(request: PlanRequest) -> None:
             f"{'' if ended else ', and no episode ended'}: where it differs is a guess; "
             "explore more, until it differs on what was seen, or check the reward",
         )
+
+
+def _tail(request: PlanRequest, given: Any) -> str | None:
+    """What is to be said of a reward that on what was seen differs as a tail does, whose body lies elsewhere.
+
+    A quadratic cost within wide bounds is none: the least cost was seen, and only what is worse was not.
+    """
+    data = request.data
+    if not isinstance(data, Experience) or not data.is_box:
+        return None
+    reward = RewardFunction(given, data.spaces)
+    steps = evenly(_steps(request), MOST_STEPS) if reward.uses_step else (0,)
+    seen = [reward(h, data.state, data.action, data.next_state) for h in steps]
+    low, high = (float(end(seen)) for end in (np.min, np.max))
+    there, tried = _anywhere(data)
+    best = -np.inf
+    with suppress(Exception), np.errstate(all="ignore"):  # a user's function may be made for what was seen
+        best = max(float(reward(h, there, tried, there).max()) for h in steps)
+    if high - low >= TAIL * (best - high):
+        return None
+    return (
+        f"{low:.4g} to {high:.4g} on all {counted(len(data), 'step')} that were seen, and up to {best:.4g} "
+        "elsewhere within the bounds: what pays was not seen; explore more, until it was, or check the reward"
+    )
+
+
+def _anywhere(data: Experience) -> tuple[Any, Any]:
+    """States (n,d) and actions within their bounds; of a variable without bounds, round what was seen."""
+    rng = stream(0, "anywhere")
+
+    def points(space: Space, seen: Any) -> Any:
+        if not isinstance(space, Box):
+            return rng.integers(space.n, size=ELSEWHERE)
+        low, high = space.wrapped(seen).min(axis=0), space.wrapped(seen).max(axis=0)
+        low = np.where(np.isfinite(space.low), space.low, low - AROUND * (high - low))
+        high = np.where(np.isfinite(space.high), space.high, high + AROUND * (high - low))
+        return rng.uniform(low, high, (ELSEWHERE, space.size))
+
+    return points(data.spaces.state, data.state), points(data.spaces.action, data.action)
 
 
 def doubt_fit(data: Experience, dynamics: Dynamics, model: Model) -> None:
@@ -149,10 +198,15 @@ def _ended(request: PlanRequest) -> bool:
     return bool(is_end(data.next_state).any())
 
 
+def _steps(request: PlanRequest) -> int:
+    """How many steps a reward may be different at."""
+    given = request.horizon
+    return request.data.horizon if given is None or request.endless else int(given)
+
+
 def _only_value(request: PlanRequest, reward: Any) -> float | None:
     """The reward of all that was seen, at every step of a plan; None if it differs."""
-    data = request.data
-    horizon = data.horizon if request.horizon is None or request.endless else int(request.horizon)
+    data, horizon = request.data, _steps(request)
     seen = (
         _seen_world(data, reward, horizon)
         if isinstance(data, Experience)
