@@ -19,10 +19,12 @@ from rewardfree.doubts import (
     FitOnBounds,
     LargeError,
     MissedReturn,
+    NoBetterThanRandom,
     UnknownStates,
     doubt,
 )
 from rewardfree.dynamics import Dynamics
+from rewardfree.planning.mesh.imagined import random_returns
 from rewardfree.planning.trust import BLOCK, BLOCKS, left_out_error, lengthscales_away
 
 pytestmark = [
@@ -292,6 +294,64 @@ def test_distances_are_counted_in_lengthscales_of_the_nearest_state(kernel):
     lengths = np.broadcast_to(getattr(kernel, "lengthscale", np.inf), 4)[:3]
     gaps = ((features[:, None] - seen[None]) / lengths) ** 2
     np.testing.assert_allclose(lengthscales_away(dynamics, states), np.sqrt(gaps.sum(axis=2)).min(axis=1))
+
+
+# --- what a plan gains ---
+
+
+class Runaway(rf.World):
+    """It doubles what it is away from 0, and soon no action holds it any more."""
+
+    state, action, horizon = rf.Box.of(x=None), rf.Box.of(u=(-1.0, 1.0)), 40
+
+    def start(self, rng):
+        return rng.uniform(-0.2, 0.2, 1)
+
+    def sample(self, state, action, h, rng):
+        return 1.5 * state + action, np.zeros(len(state), bool)
+
+
+@pytest.mark.parametrize("reward", ["-abs(x)", "exp(-(x**2))"])
+def test_a_plan_that_gains_less_than_random_actions_in_its_own_model(reward):
+    data = fresh(Runaway, 400, rf.Scout())
+    kinds, text = said(lambda: rf.plan(data, reward))
+    assert kinds.count(NoBetterThanRandom) == 1
+    assert re.search(
+        r"inside its model the plan returns \S+ and random actions \S+: it controls nothing", text
+    )
+    assert "that plan 2 of 2" not in text
+    _, text = said(lambda: rf.plan_many(replace(data), ["x", reward]))
+    assert "inside its model plan 2 of 2 returns" in text and "plan 1 of 2 returns" not in text
+
+
+@pytest.mark.parametrize("reward", ["1", "u", "where(x > 1.9, 1, 0)", "-abs(x)", "x"])
+def test_plans_that_keep_a_system_or_have_nothing_to_gain_are_no_doubt(reward):
+    assert NoBetterThanRandom not in said(lambda: rf.plan(fresh(), reward))[0]
+
+
+def test_chance_is_not_held_against_a_plan():
+    """What a wheel turns does not depend on actions: one of ten may seem worse by chance."""
+    heard = []
+    for seed in range(10):
+        data = rf.explore(Wheel(), strategy=rf.Uniform(), transitions=80, seed=seed, progress=False)
+        heard += said(lambda data=data: rf.plan(data, "cos(x)"))[0]
+    assert heard.count(NoBetterThanRandom) <= 2
+
+
+@pytest.mark.parametrize(("world", "reward"), [(Linear, QUADRATIC), (Cliff, "x"), (Stairs, "x")])
+def test_returns_of_random_actions_are_those_of_a_walk_through_the_model(world, reward):
+    data = explored(world, 60, rf.Uniform())
+    plan = rf.plan(data, reward, rf.DynamicsPlanner(noise=False))
+    starts = np.linspace(-0.2, 0.2, 200)[:, None]
+    found = random_returns(plan, starts)
+    rng, state, total, going = np.random.default_rng(3), starts, np.zeros(200), np.ones(200, bool)
+    for h in range(plan.horizon):
+        action = plan.on_mesh.actions[rng.integers(len(plan.on_mesh.actions), size=200)]
+        following = plan.on_mesh.predictor.next_state(state, action)
+        total += going * plan.reward(h, state, action, following)
+        state, going = following, going & ~plan.on_mesh.is_end(following)
+    error = np.hypot(found.std(), total.std()) / np.sqrt(200)
+    assert found.mean() == pytest.approx(total.mean(), abs=4 * error + 0.02 * abs(total.mean()))
 
 
 # --- the planner ---

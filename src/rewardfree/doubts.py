@@ -26,6 +26,10 @@ class UnknownStates(Doubt):
     """Inside the model a plan goes to states far from all that was seen."""
 
 
+class NoBetterThanRandom(Doubt):
+    """Inside the model a plan gains no more than random actions do."""
+
+
 class FallbackPlanner(Doubt):
     """The default planner could not lay a mesh over the states, and regressed values instead."""
 

@@ -136,8 +136,9 @@ def diagnose(data: Experience) -> Diagnosis:
     }
     nothing = np.zeros(space.size)
     if not changing.any():
-        known = {"error": nothing, "typical": nothing, "seen": nothing, "visited": 0.0, "noise": 0.0}
-        return Diagnosis(**seen, **known, bounds=())
+        return Diagnosis(
+            **seen, error=nothing, typical=nothing, seen=nothing, visited=0.0, noise=0.0, bounds=()
+        )
     with one_blas_thread():
         dynamics = Dynamics.learn(data.spaces, data.model, samples, data.fitted)
         is_end = ObservedTermination(space, samples.next_state, samples.terminated)

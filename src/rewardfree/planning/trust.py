@@ -7,10 +7,19 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from rewardfree.arrays import counted
 from rewardfree.data import Experience
-from rewardfree.doubts import ConstantReward, FallbackPlanner, FitOnBounds, LargeError, UnknownStates, doubt
+from rewardfree.doubts import (
+    ConstantReward,
+    FallbackPlanner,
+    FitOnBounds,
+    LargeError,
+    NoBetterThanRandom,
+    UnknownStates,
+    doubt,
+)
 from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
 from rewardfree.kernels import Sum
 from rewardfree.kernels.fitting import evenly
@@ -24,6 +33,10 @@ from rewardfree.worlds.spaces import Box, Space
 #: An error of what is left out, as a share of a constant change's, that is large. A bound is only blamed for
 #: one: with a strong linear part and random changes the ridge sits there, and predicts what can be.
 LARGE = 0.7
+#: How sure it must be where next states are random that random actions return more.
+LEVEL = 0.95
+#: Returns that differ by less than this share of their size are equal, as where a reward is constant.
+ALIKE = 1e-9
 #: How many of the states that a plan meets are checked, and which share of them may be far from those seen.
 MOST_MET, FAR_SHARE = 500, 0.1
 #: Blocks of the transitions that are left out, and how long one may be.
@@ -138,6 +151,24 @@ def doubt_states(dynamics: Dynamics, met: Any, plan: str) -> None:
             f"{far:.0%} of the states that {plan} meets inside its model are more than a lengthscale from "
             "every state that was seen: what it expects is a guess; explore more, so that these are reached",
         )
+
+
+def doubt_gain(returns: Any, of_random: Any, noisy: bool, plan: str) -> None:
+    """Warn of a plan whose returns (k,) in the model are no better than random actions', (k,) from there.
+
+    Where next states are random it must be worse beyond chance: paired, Student's t at `LEVEL`. Returns that
+    are all equal say nothing: a constant reward has its own warning.
+    """
+    lost = of_random - returns
+    size = max(float(np.abs(returns).max()), float(np.abs(of_random).max()))
+    chance = float(stdtrit(len(lost) - 1, LEVEL) * lost.std(ddof=1)) / len(lost) ** 0.5 if noisy else 0.0
+    if np.abs(lost).max() <= ALIKE * size or lost.mean() < chance:
+        return
+    doubt(
+        NoBetterThanRandom,
+        f"inside its model {plan} returns {returns.mean():.4g} and random actions {of_random.mean():.4g}: it "
+        "controls nothing; explore where it should stay, or describe a world with narrower bounds",
+    )
 
 
 def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
