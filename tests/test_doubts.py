@@ -24,6 +24,7 @@ from rewardfree.doubts import (
     doubt,
 )
 from rewardfree.dynamics import Dynamics
+from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.planning.mesh.imagined import random_returns
 from rewardfree.planning.trust import BLOCK, BLOCKS, left_out_error, lengthscales_away
 
@@ -146,6 +147,28 @@ def test_left_out_errors_are_those_of_refits_without_each_block(world, n):
         square, rows = square + ((y[~rest] - told) ** 2).sum(axis=0), rows + size
     expected = np.mean(np.sqrt(square / rows) / y.std(axis=0))
     assert left_out_error(dynamics) == pytest.approx(expected, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [200, 600])
+def test_what_is_known_within_episodes_alone_is_not_known(n):
+    """Whole episodes are left out, as for the verdict: blocks are told by what is beside them."""
+
+    class Regions(rf.World):
+        state, action, horizon = rf.Box.of(x=None), rf.Box.of(u=(-1.0, 1.0)), 40
+
+        def start(self, rng):
+            return np.array([200.0 * rng.integers(-20, 20)])
+
+        def sample(self, state, action, h, rng):  # every region has a drift of its own
+            drift = np.cos(np.round(state / 200.0) ** 2)
+            return state + drift + 0.01 * action, np.zeros(len(state), bool)
+
+    data = rf.explore(Regions(), strategy=rf.Uniform(), transitions=n, seed=1, progress=False)
+    assert left_out_error(Dynamics.learn(data.spaces, data.model, data.at(np.arange(n)), data.fitted)) < 0.5
+    assert diagnose(data).error[0] > 0.7
+    kinds, text = said(lambda: rf.plan(data, "-abs(x)"))
+    assert {FitOnBounds, LargeError} & set(kinds)
+    assert re.search(r"left out have (\d\d|1\d\d)% of a constant change's error", text)
 
 
 # --- the reward ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rewardfree.arrays import counted
-from rewardfree.data import Experience
+from rewardfree.data import Experience, Samples
 from rewardfree.doubts import (
     ConstantReward,
     FallbackPlanner,
@@ -22,7 +22,7 @@ from rewardfree.doubts import (
 )
 from rewardfree.dynamics import MOST_VARIABLES, Dynamics, GivenTermination, has_mesh
 from rewardfree.kernels import Sum
-from rewardfree.kernels.fitting import evenly
+from rewardfree.kernels.fitting import evenly, whole_parts
 from rewardfree.model import Model
 from rewardfree.planning.finite import states_that_end
 from rewardfree.planning.planner import PlanRequest
@@ -41,6 +41,9 @@ ALIKE = 1e-9
 MOST_MET, FAR_SHARE = 500, 0.1
 #: Blocks of the transitions that are left out, and how long one may be.
 BLOCKS, BLOCK = 5, 20
+#: Up to so many transitions, or with a larger error of the blocks, all episodes are left out as well, else
+#: some with this number of transitions: it takes O(n^2) for each.
+CHEAP, LOOK, ROWS = 500, 0.1, 200
 #: Differences of a reward below this share of its size are rounding.
 ROUNDING = 1e-12
 #: A reward differs too little on what was seen if elsewhere it is better by more than its differences there,
@@ -126,6 +129,9 @@ def _anywhere(data: Experience) -> tuple[Any, Any]:
 def doubt_fit(data: Experience, dynamics: Dynamics, model: Model) -> None:
     """Warn of a kernel that predicts little of what is left out, once for these data and this model."""
     error = left_out_error(dynamics)
+    if error <= LARGE:  # steps beside a block tell much of it, and of a whole episode nothing may
+        cheap = len(dynamics.points) <= CHEAP or error > LOOK
+        error = left_out_error(dynamics, _episodes_left_out(data.at(np.flatnonzero(data.kept)), cheap))
     if error <= LARGE:
         return
     bounds = dynamics.scaled.on_bounds if model.automatic else ()
@@ -185,19 +191,30 @@ def lengthscales_away(dynamics: Dynamics, states: Any) -> Any:
     return distances
 
 
-def left_out_error(dynamics: Dynamics) -> float:
-    """Root mean square error over that of a constant change, the mean of all variables.
+def left_out_error(dynamics: Dynamics, parts: Sequence[Any] | None = None) -> float:
+    """Root mean square error over that of a constant change, the mean of all variables that change.
 
-    Of `BLOCKS` blocks of the transitions, evenly spread, each predicted from all others.
+    Of parts of the transitions, each predicted from all others; by default `BLOCKS` blocks, evenly spread.
     """
     n = len(dynamics.points)
-    size = max(1, min(BLOCK, n // BLOCKS))
-    firsts = np.linspace(0, n - size, min(BLOCKS, n)).astype(np.int64)
-    missed = dynamics.design.missed(dynamics.targets, [first + np.arange(size) for first in firsts])
+    if parts is None:
+        size = max(1, min(BLOCK, n // BLOCKS))
+        parts = [
+            first + np.arange(size) for first in np.linspace(0, n - size, min(BLOCKS, n)).astype(np.int64)
+        ]
+    missed = dynamics.design.missed(dynamics.targets, parts)
     spread = dynamics.targets.std(axis=0)
     changing = spread > 0.0
     errors = np.sqrt((missed**2).mean(axis=0))[changing] / spread[changing]
     return float(errors.mean()) if changing.any() else 0.0
+
+
+def _episodes_left_out(samples: Samples, all_of_them: bool) -> list[Any]:
+    """What the verdict on data leaves out: each whole episode, or fifths; else some, of `ROWS` at most."""
+    parts = whole_parts(samples.episode)
+    if all_of_them:
+        return parts
+    return [parts[i] for i in evenly(len(parts), max(1, ROWS // max(map(len, parts))))]
 
 
 def doubt_fallback(data: Experience) -> None:
