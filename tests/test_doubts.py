@@ -361,7 +361,9 @@ def test_chance_is_not_held_against_a_plan():
     assert heard.count(NoBetterThanRandom) <= 2
 
 
-@pytest.mark.parametrize(("world", "reward"), [(Linear, QUADRATIC), (Cliff, "x"), (Stairs, "x")])
+@pytest.mark.parametrize(
+    ("world", "reward"), [(Linear, QUADRATIC), (Linear, "h*x**2"), (Cliff, "x"), (Stairs, "x")]
+)
 def test_returns_of_random_actions_are_those_of_a_walk_through_the_model(world, reward):
     data = explored(world, 60, rf.Uniform())
     plan = rf.plan(data, reward, rf.DynamicsPlanner(noise=False))

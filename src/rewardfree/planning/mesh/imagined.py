@@ -36,12 +36,13 @@ def imagined_returns(
 def random_returns(plan: MeshPlan, starts: Any, discount: float = 1.0) -> Any:
     """Returns (k,) that random actions have in a plan's model, from states (k,d): see `imagined_returns`."""
     rng, on_mesh, space = stream(0, "random actions"), plan.on_mesh, plan.on_mesh.spaces.state
-    interpolated = not _is_exact(plan)
-    state, returns, going = starts.copy(), np.zeros(len(starts)), np.arange(len(starts))
-    for h in range(_steps(plan, discount)):
+    interpolated, steps = not _is_exact(plan), _steps(plan, discount)
+    drawn = rng.integers(len(on_mesh.actions), size=(steps, len(starts)))
+    state, going, walked = starts.copy(), np.arange(len(starts)), []
+    for h in range(steps):
         if not len(going):
             break
-        now, chosen = state[going], rng.integers(len(on_mesh.actions), size=len(going))
+        now, chosen = state[going], drawn[h, going]
         action = on_mesh.actions[chosen]
         if interpolated:
             nodes, weights = on_mesh.mesh.corners(now)
@@ -49,10 +50,15 @@ def random_returns(plan: MeshPlan, starts: Any, discount: float = 1.0) -> Any:
             next_state = space.wrapped(now + change)
         else:
             next_state = _following(plan, now, action, rng)
-        returns[going] += discount**h * plan.reward(h, now, action, next_state)
+        walked.append((np.full(len(now), h), going, now, action, next_state))
         state[going] = next_state
         going = going[~on_mesh.is_end(next_state)]
-    return returns
+    step, owner, *pairs = (np.concatenate(part) for part in zip(*walked, strict=True))
+    if plan.reward.uses_step:
+        gained = np.concatenate([plan.reward(h, *each) for h, (_, _, *each) in enumerate(walked)])
+    else:  # all at once, for a call costs more than what it computes
+        gained = plan.reward(0, *pairs)
+    return np.bincount(owner, discount**step * gained, len(starts))
 
 
 def _is_exact(plan: MeshPlan) -> bool:
