@@ -6,6 +6,7 @@ import sys
 import warnings
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -466,6 +467,42 @@ def test_chance_is_no_contradiction_and_a_cliff_that_is_underrated_is_one():
     risky = rf.plan(fresh(Cliff, 300), "x", horizon=20, terminated="x > 1")
     heard = said(lambda: [rf.rollouts(Cliff(), replace(risky), "x", 5, seed) for seed in range(8)])[0]
     assert len(heard) >= 3 and set(heard) == {MissedReturn}
+
+
+class Shut(gymnasium.Wrapper):
+    """It defines `step`, and so the task is explored on what it shows."""
+
+    def step(self, action):
+        return self.env.step(action)
+
+
+def test_values_of_labels_that_episodes_contradict_are_told():
+    """The goal was reached once, by a slip that seems likely: 0.99 is expected, and nothing is gained."""
+    world, goal = rf.from_gymnasium(Shut(gymnasium.make("FrozenLake-v1"))), "next_s == 15 and s != 15"
+    data = rf.explore(world, strategy=rf.Uniform(), transitions=1500, seed=3, progress=False)
+    plan = rf.plan(data, goal)
+    kinds, text = said(lambda: rf.rollouts(world, plan, goal, 20))
+    assert plan.value(0) > 0.9 and kinds == [MissedReturn]
+    assert "20 episodes returned 0 where the plan's model says 0.9" in text
+    for options in ({"discount": 0.9}, {"horizon": 50}, {"reward": "s == 14"}, {"episodes": 2}):
+        asked = {"reward": goal, "episodes": 20, **options}
+        assert said(lambda asked=asked: rf.rollouts(world, replace(plan), **asked))[0] == []
+
+
+def test_labels_whose_goal_is_reached_now_and_then_are_no_contradiction():
+    lake, goal = rf.worlds.LabelledWorld(rf.from_gymnasium("FrozenLake-v1")), "next_s == 15 and s != 15"
+    data = rf.explore(lake, strategy=rf.Scout(), transitions=8000, seed=0, progress=False)
+    plan = rf.plan(data, goal)
+    kinds = [said(lambda i=i: rf.rollouts(lake, replace(plan), goal, 6, seed=i))[0] for i in range(12)]
+    assert sum(map(len, kinds)) <= 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_regressed_values_that_episodes_contradict_are_told_unless_optimistic(told):
+    planner = rf.Mean(clip="range") if told else rf.Optimistic(5.0, clip="range")
+    plan = rf.plan(fresh(), "x", planner)
+    assert said(lambda: rf.rollouts(Linear(), plan, "x", 5))[0] == []
+    assert (MissedReturn in said(lambda: rf.rollouts(Mirrored(), plan, "x", 5))[0]) == told
 
 
 # --- how they are said ---

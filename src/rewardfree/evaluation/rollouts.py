@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from rewardfree.arrays import Flags, Floats, Integers, as_discount, as_horizon, count, counted, probability
 from rewardfree.budget import MOST
 from rewardfree.evaluation.expectation import doubt_return
-from rewardfree.planning import MeshPlan, Plan
+from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
 from rewardfree.streams import stream
 from rewardfree.worlds import (
@@ -119,8 +119,8 @@ def rollouts(
             ended[numbers] = [step[1] for step in after]
             going = np.array([not (step[1] or step[2]) for step in after], bool)
             numbers, states = numbers[going], list(next_states[going])
-    if isinstance(plan, MeshPlan) and plan.horizon == steps and plan.reward.is_made_of(reward):
-        doubt_return(plan, np.array(first_states), returns, discount)
+    if isinstance(plan, Plan) and plan.horizon == steps:
+        doubt_return(plan, reward, np.array(first_states), returns, discount)
     return Score(returns, lengths, ended)
 
 

@@ -186,6 +186,14 @@ class Plan(ABC):
     def values_at(self, states: States, h: int) -> Floats:
         """The planner's V_h at states (n,d), (n,)."""
 
+    def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
+        """What it expects to return from the first e of some states, and how much that may spread: (e,).
+
+        Later rewards count `discount`. None if it cannot say, or was made for another reward; `rf.rollouts`
+        compares it with what episodes return.
+        """
+        return None
+
     def act(
         self,
         state: npt.ArrayLike | None = None,
