@@ -1,5 +1,6 @@
 """The commands for environments: what they write, what they say, and how they refuse."""
 
+import dataclasses
 import json
 import math
 import os
@@ -466,6 +467,11 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     finite.save(tmp_path / "finite.npz")
     code, said, _ = cli("info", tmp_path / "finite.npz")
     assert code == 0 and "6 states, 5 actions, horizon 4" in "\n".join(said)
+    assert said[-1].startswith("verdict     none for finite worlds: rf.gap(world, plan, reward) says")
+    labels = rf.explore(rf.worlds.LabelledWorld(small_world()), AUTO, rf.Uniform(), steps=12, progress=False)
+    labels.save(tmp_path / "labels.npz")
+    code, said, _ = cli("info", tmp_path / "labels.npz")
+    assert code == 0 and said[-1].startswith("verdict     none for labels: play a plan")
     plan = rf.plan(finite, "s")
     plan.save(tmp_path / "plan.npz")
     code, said, _ = cli("info", tmp_path / "plan.npz")
@@ -677,8 +683,16 @@ def test_ends_and_infinite_bounds_are_told():
 
 
 def test_labels_and_too_few_transitions_are_refused():
-    with pytest.raises(ValueError, match="at least three transitions are needed, got 2"):
-        diagnose(pendulum().first(transitions=2))
+    for n in (1, 2):
+        assert diagnose(pendulum().first(transitions=n)).verdict.startswith(f"cannot tell: {n} transition")
+    with pytest.raises(ValueError, match="there is no transition that was kept"):
+        diagnose(dataclasses.replace(pendulum(), kept=np.zeros(len(pendulum()), bool)))
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
+    finite = rf.explore(small_world(), model, rf.Generative(), samples_per_step=3)
+    with pytest.raises(
+        ValueError, match=r"rf\.gap\(world, plan, reward\) says .* rf\.describe.* got Transitions"
+    ):
+        diagnose(finite)
     world = rf.worlds.LabelledWorld(small_world())
     model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
     with pytest.raises(ValueError, match="labels have no state change"):

@@ -112,18 +112,26 @@ def too_few(transitions: int) -> str:
 
 def diagnose(data: Experience) -> Diagnosis:
     """What these data say about the dynamics: what they predict where they were left out, and their range."""
+    if not isinstance(data, Experience):
+        raise ValueError(
+            "a finite world has no state change to predict: rf.gap(world, plan, reward) says how good "
+            f"a plan of them is, rf.describe(world, reward) what a world asks, got {type(data).__name__}"
+        )
     space = data.spaces.state
     if not isinstance(space, Box):
-        raise ValueError("labels have no state change to predict: data of real states are wanted")
+        raise ValueError(
+            "labels have no state change to predict: data of real states are wanted; play a plan of labels "
+            "with rf.rollouts(world, plan, reward)"
+        )
     rows = np.flatnonzero(data.kept)
-    if len(rows) < LEAST:
-        raise ValueError(f"at least three transitions are needed, got {len(rows)}")
+    if not len(rows):
+        raise ValueError("there is no transition that was kept: explore first")
     samples = data.at(rows)
     states = space.wrapped(np.concatenate([samples.state, samples.next_state]))
     low, high = states.min(axis=0), states.max(axis=0)
     declared = np.array(space.high) - np.array(space.low)
     change = space.change(samples.state, samples.next_state)
-    changing = StateChange.of(data.spaces, samples.state, samples.next_state).differs
+    changing = StateChange.of(data.spaces, samples.state, samples.next_state).differs & (len(rows) >= LEAST)
     seen: dict[str, Any] = {
         "names": space.names,
         "low": low,

@@ -26,6 +26,8 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[
         yield f"states      {data.spaces.state!r}"
         if data.is_box:
             yield f"verdict     {too_few(kept)}"
+        else:
+            yield "verdict     none for labels: play a plan with rf.rollouts(world, plan, reward)"
         return
     d = diagnosis
     yield ""
@@ -51,6 +53,7 @@ def transitions_lines(data: Transitions) -> Iterator[str]:
     yield f"model       {data.model!r}"
     visited = len(np.unique(data.points(slice(None))))
     yield f"coverage    {visited} of {s * a} pairs of state and action were tried"
+    yield "verdict     none for finite worlds: rf.gap(world, plan, reward) says how good a plan is"
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
