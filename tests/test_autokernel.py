@@ -12,7 +12,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 import rewardfree as rf
-from rewardfree.kernels.fitting import autokernel, likelihood, on_bounds, whole_parts
+from rewardfree.kernels.fitting import autokernel, evenly, likelihood, on_bounds, whole_parts
 from rewardfree.kernels.fitting.likelihood import Fit, Likelihood, leave_one_out
 from rewardfree.studies.doubling.worlds import Pusher
 from rewardfree.worlds import Scaling, StateChange
@@ -459,6 +459,14 @@ def test_a_model_without_data_has_no_design():
         model.lattice(np.zeros((3, 1)))
     with pytest.raises(ValueError, match=r"AutoKernel\(\) is fitted to transitions"):
         rf.query_plan(model, np.zeros((3, 1)), 2)
+
+
+def test_a_change_that_an_even_selection_misses_is_fitted_to():
+    points, targets = np.random.default_rng(0).random((1500, 2)), np.zeros((1500, 1))
+    missed = np.setdiff1d(np.arange(1500), evenly(1500, 600))[100]
+    targets[missed] = 1.0
+    fit = rf.AutoKernel().fit(points, (targets - targets.mean()) / targets.std())
+    assert np.isfinite(fit.loss) and fit.ridge > 0.0
 
 
 @pytest.mark.parametrize("n", [1, 20])

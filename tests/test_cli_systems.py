@@ -1,5 +1,6 @@
 """The commands for environments: what they write, what they say, and how they refuse."""
 
+import dataclasses
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import rewardfree as rf
 from reference_runs import small_world
 from rewardfree.data.run_data import COLUMNS
 from rewardfree.dynamics import Dynamics, reached
-from rewardfree.evaluation.diagnosis import CELLS, Diagnosis, diagnose
+from rewardfree.evaluation.diagnosis import CELLS, STILL, Diagnosis, diagnose
 from rewardfree.registry import named, typed_names
 from rewardfree.report import film as film_module
 from rewardfree.report.experience import experience_figure, plan_figure
@@ -466,6 +467,11 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     finite.save(tmp_path / "finite.npz")
     code, said, _ = cli("info", tmp_path / "finite.npz")
     assert code == 0 and "6 states, 5 actions, horizon 4" in "\n".join(said)
+    assert said[-1].startswith("verdict     none for finite worlds: rf.gap(world, plan, reward) says")
+    labels = rf.explore(rf.worlds.LabelledWorld(small_world()), AUTO, rf.Uniform(), steps=12, progress=False)
+    labels.save(tmp_path / "labels.npz")
+    code, said, _ = cli("info", tmp_path / "labels.npz")
+    assert code == 0 and said[-1].startswith("verdict     none for labels: play a plan")
     plan = rf.plan(finite, "s")
     plan.save(tmp_path / "plan.npz")
     code, said, _ = cli("info", tmp_path / "plan.npz")
@@ -522,6 +528,62 @@ def test_coverage_is_counted_by_cells():
     assert found.ends == 0 and found.names == ("theta", "omega")
 
 
+class Watched(rf.World):
+    """A coin moves x, or an action does if `steered`; beside it there are constants, and a clock."""
+
+    state = rf.Box.of(x=(-1.0, 1.0), c=(0.0, 1.0), big=None, clock=None)
+    action, horizon, steered = rf.Box.of(u=(-1.0, 1.0)), 30, False
+
+    def start(self, rng):
+        return np.array([0.0, 0.5, 1e6, 0.0])
+
+    def sample(self, state, action, h, rng):
+        push = 0.3 * action[:, 0] if self.steered else rng.choice([-0.3, 0.3], len(state))
+        x = np.clip(state[:, 0] + push, -1.0, 1.0)
+        return np.column_stack([x, state[:, 1:3], state[:, 3] + 0.1]), np.zeros(len(state), bool)
+
+
+class Steered(Watched):
+    steered = True
+
+
+def test_companions_that_never_change_and_clocks_do_not_reassure():
+    coin, steered = (
+        diagnose(rf.explore(world, AUTO, rf.Uniform(), transitions=200, progress=False))
+        for world in (Watched(), Steered())
+    )
+    assert coin.changing.tolist() == steered.changing.tolist() == [True, False, False, False]
+    assert coin.error[0] > 0.7 and coin.score < 0.3 and re.match("not yet: .*x has", coin.verdict)
+    assert not coin.error[1:].any() and steered.error[0] < 0.01
+    assert re.match("well: .* and x, which is known least", steered.verdict)
+
+
+def test_a_coin_beside_variables_that_are_known_is_never_known_well():
+    class Both(Steered):
+        state = rf.Box.of(coin=(-1.0, 1.0), x=(-1.0, 1.0), y=(-1.0, 1.0), z=(-1.0, 1.0))
+        action = rf.Box.of(u=(-1.0, 1.0), v=(-1.0, 1.0), w=(-1.0, 1.0))
+
+        def start(self, rng):
+            return np.zeros(4)
+
+        def sample(self, state, action, h, rng):
+            coin = rng.choice([-0.3, 0.3], (len(state), 1))
+            return np.clip(state + np.hstack([coin, 0.3 * action]), -1.0, 1.0), np.zeros(len(state), bool)
+
+    found = diagnose(rf.explore(Both(), AUTO, rf.Uniform(), transitions=400, progress=False))
+    assert found.error[0] > 0.7 > 0.1 > found.error[1:].max()
+    assert not found.verdict.startswith("well") and (found.score < 0.7 or "coin has" in found.verdict)
+
+
+def test_where_no_state_changes_nothing_can_be_told():
+    class Still(Linear):
+        def sample(self, state, action, h, rng):
+            return state.copy(), np.zeros(len(state), bool)
+
+    found = diagnose(rf.explore(Still(), AUTO, rf.Uniform(), transitions=60, progress=False))
+    assert found.score == 0.0 and found.verdict == STILL
+
+
 def test_a_wheel_of_fortune_teaches_nothing_and_a_linear_world_everything():
     wheel, linear = (
         diagnose(rf.explore(world, AUTO, rf.Uniform(), transitions=90, progress=False))
@@ -533,10 +595,11 @@ def test_a_wheel_of_fortune_teaches_nothing_and_a_linear_world_everything():
     assert re.match("well: .* within reach were seen, and x, which is known least, has 0%", linear.verdict)
 
 
-def told(error=(0.01, 0.02), seen=(0.9, 1.0), visited=0.8, bounds=(), transitions=200):
+def told(error=(0.01, 0.02), seen=(0.9, 1.0), visited=0.8, bounds=(), transitions=200, changing=(True, True)):
     two = np.zeros(2)
     names, errors, shares = ("a", "b"), np.array(error), np.array(seen)
-    return Diagnosis(names, errors, two, two, two, two, 1, shares, visited, bounds, 0.0, 0, transitions)
+    covered = shares, visited, bounds, 0.0, 0, transitions
+    return Diagnosis(names, errors, two, two, two, two, 1, *covered, np.array(changing))
 
 
 @pytest.mark.parametrize(
@@ -555,6 +618,11 @@ def told(error=(0.01, 0.02), seen=(0.9, 1.0), visited=0.8, bounds=(), transition
             {"bounds": ("ridge",), "error": (1.0, 1.0)},
             "not yet: the fitted ridge sits .* its changes are random$",
         ),
+        ({"error": (0.55, 0.0), "visited": 1.0}, "partly: a has 55% .*; explore more, or its changes are"),
+        ({"error": (0.5, 0.0), "visited": 1.0}, "well: "),
+        ({"error": (0.0, 0.8), "changing": (False, True)}, "not yet: b has 80%"),
+        ({"error": (0.0, 0.1), "seen": (1.0, 0.1), "changing": (False, True)}, "not yet: 80% .* and 10% of"),
+        ({"changing": (False, False)}, "cannot tell: no state ever changed, .* the world or the actions$"),
         ({"transitions": 49}, "cannot tell: 49 transitions are too few; explore at least 50$"),
     ],
 )
@@ -615,8 +683,16 @@ def test_ends_and_infinite_bounds_are_told():
 
 
 def test_labels_and_too_few_transitions_are_refused():
-    with pytest.raises(ValueError, match="at least three transitions are needed, got 2"):
-        diagnose(pendulum().first(transitions=2))
+    for n in (1, 2):
+        assert diagnose(pendulum().first(transitions=n)).verdict.startswith(f"cannot tell: {n} transition")
+    with pytest.raises(ValueError, match="there is no transition that was kept"):
+        diagnose(dataclasses.replace(pendulum(), kept=np.zeros(len(pendulum()), bool)))
+    model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1)
+    finite = rf.explore(small_world(), model, rf.Generative(), samples_per_step=3)
+    with pytest.raises(
+        ValueError, match=r"rf\.gap\(world, plan, reward\) says .* rf\.describe.* got Transitions"
+    ):
+        diagnose(finite)
     world = rf.worlds.LabelledWorld(small_world())
     model = rf.Model(rf.Matern(1.5, 0.3), ridge=0.1, pooled=True)
     with pytest.raises(ValueError, match="labels have no state change"):

@@ -17,6 +17,7 @@ from recorded_runs import (
     made,
     read,
 )
+from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.worlds import Spaces
 
 
@@ -86,7 +87,7 @@ WALK = [(0.0, 0.5, 0.25), (0.25, -0.5, 0.0), (0.0, 1.0, 0.5), (3.0, 1.0, 3.5), (
 
 def test_a_users_own_table_needs_states_actions_and_next_states_alone(tmp_path):
     data = own(tmp_path, table(*WALK))
-    assert data.spaces == Spaces(rf.Box.of(x=(0.0, 3.625)), rf.Box.of(u=(-0.5, 1.0)))
+    assert data.spaces == Spaces(rf.Box.of(x=None), rf.Box.of(u=(-0.5, 1.0)))
     assert data.state[:, 0].tolist() == [row[0] for row in WALK]
     assert data.action[:, 0].tolist() == [row[1] for row in WALK]
     assert data.next_state[:, 0].tolist() == [row[2] for row in WALK]
@@ -132,8 +133,8 @@ def test_angles_are_named(tmp_path):
     rows = [(1.0, 0.1, 0.5, 1.1, 0.2), (1.1, 0.2, 0.25, 1.3, 0.4)]
     text = table(*rows, names="theta v u next_theta next_v")
     data = own(tmp_path, text, angles=("theta",))
-    assert data.spaces.state == rf.Box.of(theta="angle", v=(0.1, 0.4))
-    assert own(tmp_path, text).spaces.state == rf.Box.of(theta=(1.0, 1.3), v=(0.1, 0.4))
+    assert data.spaces.state == rf.Box.of(theta="angle", v=None)
+    assert own(tmp_path, text).spaces.state == rf.Box.of(theta=None, v=None)
     assert own(tmp_path, text, angles=["theta", "v"]).spaces.state.angles == (True, True)
     with pytest.raises(ValueError, match="angles names phi, and there is theta, v"):
         own(tmp_path, text, angles=("phi",))
@@ -378,3 +379,42 @@ def test_a_table_of_text_is_not_what_load_reads(tmp_path):
     (tmp_path / "own.csv").write_text(table(*WALK))
     with pytest.raises(ValueError, match=r"own\.csv is a table of text: rf\.Experience\.from_csv reads it"):
         rf.load(tmp_path / "own.csv")
+
+
+# What data span is no bound.
+
+
+def test_states_have_no_bounds_but_walls_that_steps_came_to(tmp_path):
+    """What stays where it is came to no wall, nor what was there by chance."""
+    rows = [(0.1 * i, 1.0, i % 3, 0.5 if i > 1 else 0.1, 1.0 + 0.5 * (i == 4), -i) for i in range(6)]
+    data = own(tmp_path, table(*rows, names="x y u next_x next_y z"), state=None, action=["u", "z"])
+    assert data.spaces.state == rf.Box.of(x=(-np.inf, 0.5), y=None)
+    assert data.spaces.action == rf.Box.of(u=(0.0, 2.0), z=(-5.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("world", "n", "strategy", "angles"),
+    [
+        ("MountainCar-v0", 300, rf.Uniform(), ()),
+        ("Pendulum-v1", 150, rf.Generative(), ("theta",)),
+        ("MountainCar-v0", 150, rf.Scout(), ()),
+    ],
+)
+def test_a_table_of_the_same_data_gets_the_same_verdict(tmp_path, world, n, strategy, angles):
+    data = rf.explore(world, strategy=strategy, transitions=n, progress=False)
+    data.to_csv(tmp_path / "own.csv")
+    read = rf.Experience.from_csv(tmp_path / "own.csv", angles=angles)
+    told, known = diagnose(read), diagnose(data)
+    assert told.verdict.split(":")[0] == known.verdict.split(":")[0]
+    assert told.score == pytest.approx(known.score, abs=0.15)
+
+
+def test_a_plan_from_a_table_leaves_what_was_seen_and_says_so(tmp_path):
+    data = rf.explore("MountainCar-v0", strategy=rf.Uniform(), transitions=300, progress=False)
+    data.to_csv(tmp_path / "own.csv")
+    read = rf.Experience.from_csv(tmp_path / "own.csv")
+    with pytest.warns(rf.doubts.UnknownStates):
+        plan = rf.plan(read, "where(position < -1, 1, 0)")
+    assert np.isfinite(plan.mesh_values.mesh.nodes).all()
+    _, highest = read.spaces.state.inside(np.array([[0.0, 0.0], [9.0, 9.0]]))
+    assert highest.tolist() == [9.0, 9.0] and plan.mesh_values.mesh.high[0] > read.next_state[:, 0].max()

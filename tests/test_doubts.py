@@ -6,6 +6,7 @@ import sys
 import warnings
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -20,10 +21,13 @@ from rewardfree.doubts import (
     FitOnBounds,
     LargeError,
     MissedReturn,
+    NoBetterThanRandom,
     UnknownStates,
     doubt,
 )
 from rewardfree.dynamics import Dynamics
+from rewardfree.evaluation.diagnosis import diagnose
+from rewardfree.planning.mesh.imagined import random_returns
 from rewardfree.planning.trust import BLOCK, BLOCKS, left_out_error, lengthscales_away
 
 pytestmark = [
@@ -42,6 +46,12 @@ class Wheel(rf.World):
 
     def sample(self, state, action, h, rng):
         return state + rng.uniform(-1.0, 1.0, state.shape), np.zeros(len(state), bool)
+
+
+class Wide(Linear):
+    """Bounds that are far away."""
+
+    state = rf.Box.of(x=(-10.0, 10.0))
 
 
 class Mirrored(Linear):
@@ -141,6 +151,28 @@ def test_left_out_errors_are_those_of_refits_without_each_block(world, n):
     assert left_out_error(dynamics) == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize("n", [200, 600])
+def test_what_is_known_within_episodes_alone_is_not_known(n):
+    """Whole episodes are left out, as for the verdict: blocks are told by what is beside them."""
+
+    class Regions(rf.World):
+        state, action, horizon = rf.Box.of(x=None), rf.Box.of(u=(-1.0, 1.0)), 40
+
+        def start(self, rng):
+            return np.array([200.0 * rng.integers(-20, 20)])
+
+        def sample(self, state, action, h, rng):  # every region has a drift of its own
+            drift = np.cos(np.round(state / 200.0) ** 2)
+            return state + drift + 0.01 * action, np.zeros(len(state), bool)
+
+    data = rf.explore(Regions(), strategy=rf.Uniform(), transitions=n, seed=1, progress=False)
+    assert left_out_error(Dynamics.learn(data.spaces, data.model, data.at(np.arange(n)), data.fitted)) < 0.5
+    assert diagnose(data).error[0] > 0.7
+    kinds, text = said(lambda: rf.plan(data, "-abs(x)"))
+    assert {FitOnBounds, LargeError} & set(kinds)
+    assert re.search(r"left out have (\d\d|1\d\d)% of a constant change's error", text)
+
+
 # --- the reward ---
 
 
@@ -188,6 +220,49 @@ def test_of_several_rewards_the_constant_one_is_named():
     data = fresh(strategy=rf.Uniform())
     kinds, text = said(lambda: rf.plan_many(data, [QUADRATIC, "3", "x"]))
     assert kinds == [ConstantReward] and text.startswith("reward 2 of 3 is 3 on all 60 steps")
+
+
+@pytest.mark.parametrize(
+    "reward",
+    ["exp(-(x - 8)**2)", "1e-9*x + (next_x > 8)", lambda state, action: np.exp(-((state[:, 0] - 8) ** 2))],
+)
+@pytest.mark.parametrize("planner", [None, rf.Mean(clip="range")], ids=str)
+def test_a_reward_of_which_only_a_tail_was_seen(reward, planner):
+    """Farther than any data, within the bounds: what was seen differs by less than a thousandth of that."""
+    data = fresh(Wide, strategy=rf.Uniform())
+    assert np.abs(data.next_state).max() < 2.5
+    kinds, text = said(lambda: rf.plan(data, reward, planner, horizon=3))
+    assert kinds.count(ConstantReward) == 1
+    assert re.search(
+        r"the reward is \S+ to \S+ on all 60 steps that were seen, and up to \S+ elsewhere within", text
+    )
+    assert "explore more" in text
+
+
+def test_round_what_was_seen_is_elsewhere_where_there_are_no_bounds():
+    class Open(Wide):
+        state = rf.Box.of(x=None)
+
+    data = fresh(Open, 60, rf.Uniform())
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-9*(x - 4)**2)"))[0]
+    assert ConstantReward not in said(lambda: rf.plan(data, "-(x**2)"))[0]
+
+
+@pytest.mark.parametrize(
+    "reward", ["-(x**2)", "-abs(x)", "x", "-exp(x)", "100*(next_x - x)", "where(x > 0.5, 1, 0)", "1e-9*x"]
+)
+def test_what_is_only_worse_elsewhere_is_no_tail(reward):
+    assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), reward))[0]
+
+
+def test_a_function_that_is_made_for_what_was_seen_is_asked_for_nothing_more():
+    def looked_up(state, action):
+        if np.abs(state).max() > 9.0:
+            raise KeyError("there is no such place")
+        return state[:, 0]
+
+    planner = rf.DynamicsPlanner(sides=5)
+    assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), looked_up, planner))[0]
 
 
 def test_a_reward_of_nothing_is_a_doubt_though_episodes_end():
@@ -244,6 +319,66 @@ def test_distances_are_counted_in_lengthscales_of_the_nearest_state(kernel):
     lengths = np.broadcast_to(getattr(kernel, "lengthscale", np.inf), 4)[:3]
     gaps = ((features[:, None] - seen[None]) / lengths) ** 2
     np.testing.assert_allclose(lengthscales_away(dynamics, states), np.sqrt(gaps.sum(axis=2)).min(axis=1))
+
+
+# --- what a plan gains ---
+
+
+class Runaway(rf.World):
+    """It doubles what it is away from 0, and soon no action holds it any more."""
+
+    state, action, horizon = rf.Box.of(x=None), rf.Box.of(u=(-1.0, 1.0)), 40
+
+    def start(self, rng):
+        return rng.uniform(-0.2, 0.2, 1)
+
+    def sample(self, state, action, h, rng):
+        return 1.5 * state + action, np.zeros(len(state), bool)
+
+
+@pytest.mark.parametrize("reward", ["-abs(x)", "exp(-(x**2))"])
+def test_a_plan_that_gains_less_than_random_actions_in_its_own_model(reward):
+    data = fresh(Runaway, 400, rf.Scout())
+    kinds, text = said(lambda: rf.plan(data, reward))
+    assert kinds.count(NoBetterThanRandom) == 1
+    assert re.search(
+        r"inside its model the plan returns \S+ and random actions \S+: it controls nothing", text
+    )
+    assert "that plan 2 of 2" not in text
+    _, text = said(lambda: rf.plan_many(replace(data), ["x", reward]))
+    assert "inside its model plan 2 of 2 returns" in text and "plan 1 of 2 returns" not in text
+
+
+@pytest.mark.parametrize("reward", ["1", "u", "where(x > 1.9, 1, 0)", "-abs(x)", "x"])
+def test_plans_that_keep_a_system_or_have_nothing_to_gain_are_no_doubt(reward):
+    assert NoBetterThanRandom not in said(lambda: rf.plan(fresh(), reward))[0]
+
+
+def test_chance_is_not_held_against_a_plan():
+    """What a wheel turns does not depend on actions: one of ten may seem worse by chance."""
+    heard = []
+    for seed in range(10):
+        data = rf.explore(Wheel(), strategy=rf.Uniform(), transitions=80, seed=seed, progress=False)
+        heard += said(lambda data=data: rf.plan(data, "cos(x)"))[0]
+    assert heard.count(NoBetterThanRandom) <= 2
+
+
+@pytest.mark.parametrize(
+    ("world", "reward"), [(Linear, QUADRATIC), (Linear, "h*x**2"), (Cliff, "x"), (Stairs, "x")]
+)
+def test_returns_of_random_actions_are_those_of_a_walk_through_the_model(world, reward):
+    data = explored(world, 60, rf.Uniform())
+    plan = rf.plan(data, reward, rf.DynamicsPlanner(noise=False))
+    starts = np.linspace(-0.2, 0.2, 200)[:, None]
+    found = random_returns(plan, starts)
+    rng, state, total, going = np.random.default_rng(3), starts, np.zeros(200), np.ones(200, bool)
+    for h in range(plan.horizon):
+        action = plan.on_mesh.actions[rng.integers(len(plan.on_mesh.actions), size=200)]
+        following = plan.on_mesh.predictor.next_state(state, action)
+        total += going * plan.reward(h, state, action, following)
+        state, going = following, going & ~plan.on_mesh.is_end(following)
+    error = np.hypot(found.std(), total.std()) / np.sqrt(200)
+    assert found.mean() == pytest.approx(total.mean(), abs=4 * error + 0.02 * abs(total.mean()))
 
 
 # --- the planner ---
@@ -333,6 +468,42 @@ def test_chance_is_no_contradiction_and_a_cliff_that_is_underrated_is_one():
     risky = rf.plan(fresh(Cliff, 300), "x", horizon=20, terminated="x > 1")
     heard = said(lambda: [rf.rollouts(Cliff(), replace(risky), "x", 5, seed) for seed in range(8)])[0]
     assert len(heard) >= 3 and set(heard) == {MissedReturn}
+
+
+class Shut(gymnasium.Wrapper):
+    """It defines `step`, and so the task is explored on what it shows."""
+
+    def step(self, action):
+        return self.env.step(action)
+
+
+def test_values_of_labels_that_episodes_contradict_are_told():
+    """The goal was reached once, by a slip that seems likely: 0.99 is expected, and nothing is gained."""
+    world, goal = rf.from_gymnasium(Shut(gymnasium.make("FrozenLake-v1"))), "next_s == 15 and s != 15"
+    data = rf.explore(world, strategy=rf.Uniform(), transitions=1500, seed=3, progress=False)
+    plan = rf.plan(data, goal)
+    kinds, text = said(lambda: rf.rollouts(world, plan, goal, 20))
+    assert plan.value(0) > 0.9 and kinds == [MissedReturn]
+    assert "20 episodes returned 0 where the plan's model says 0.9" in text
+    for options in ({"discount": 0.9}, {"horizon": 50}, {"reward": "s == 14"}, {"episodes": 2}):
+        asked = {"reward": goal, "episodes": 20, **options}
+        assert said(lambda asked=asked: rf.rollouts(world, replace(plan), **asked))[0] == []
+
+
+def test_labels_whose_goal_is_reached_now_and_then_are_no_contradiction():
+    lake, goal = rf.worlds.LabelledWorld(rf.from_gymnasium("FrozenLake-v1")), "next_s == 15 and s != 15"
+    data = rf.explore(lake, strategy=rf.Scout(), transitions=8000, seed=0, progress=False)
+    plan = rf.plan(data, goal)
+    kinds = [said(lambda i=i: rf.rollouts(lake, replace(plan), goal, 6, seed=i))[0] for i in range(12)]
+    assert sum(map(len, kinds)) <= 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_regressed_values_that_episodes_contradict_are_told_unless_optimistic(told):
+    planner = rf.Mean(clip="range") if told else rf.Optimistic(5.0, clip="range")
+    plan = rf.plan(fresh(), "x", planner)
+    assert said(lambda: rf.rollouts(Linear(), plan, "x", 5))[0] == []
+    assert (MissedReturn in said(lambda: rf.rollouts(Mirrored(), plan, "x", 5))[0]) == told
 
 
 # --- how they are said ---

@@ -323,3 +323,44 @@ def test_starts_decide_what_is_expected():
     costs, _ = riccati(H)
     assert near.expected == pytest.approx(-costs[0] * 0.01, abs=0.005)
     assert far.expected == pytest.approx(-costs[0], abs=0.005)
+
+
+# --- variables that never change ---
+
+
+class Beside(rf.World):
+    """x that actions push, a coin that moves y or not, and variables that never change."""
+
+    action, horizon = rf.Box.of(u=(-1.0, 1.0)), 30
+
+    def __init__(self, constant, companions, coin=0.0):
+        self.state = rf.Box.of(x=(-1.0, 1.0), y=(-1.0, 1.0), **dict.fromkeys("abc"[:companions]))
+        self.first, self.coin = np.array([0.0, 0.0] + [constant] * companions), coin
+
+    def start(self, rng):
+        return self.first
+
+    def sample(self, state, action, h, rng):
+        pushed = np.clip(state[:, 0] + 0.2 * action[:, 0], -1.0, 1.0)
+        moved = np.clip(state[:, 1] + self.coin * rng.choice([-1.0, 1.0], len(state)), -1.0, 1.0)
+        return np.column_stack([pushed, moved, state[:, 2:]]), np.zeros(len(state), bool)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("constant", [0.0, 0.5, 1e6, -3e9])
+@pytest.mark.parametrize("strategy", [rf.Scout(), rf.Uniform()])
+def test_a_variable_that_never_changes_does_no_harm(constant, strategy):
+    """Its part of a mesh is as wide as rounding needs, whatever its size: 0.7 is reached in four steps."""
+    world = Beside(constant, 1)
+    data = rf.explore(world, strategy=strategy, transitions=60, progress=False)
+    plan = rf.plan(data, "-abs(x - 0.7)")
+    assert np.isfinite(plan.mesh_values.mesh.nodes).all() and (plan.mesh_values.mesh.spacing > 0.0).all()
+    known = -(0.7 + 0.5 + 0.3 + 0.1) - 26 * 0.02  # pushes are multiples of 0.04
+    for value in (plan.expected, rf.rollouts(world, plan, "-abs(x - 0.7)", 2).mean):
+        assert value == pytest.approx(known, abs=0.01)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_constants_beside_a_coin_do_no_harm():
+    data = rf.explore(Beside(0.5, 2, coin=0.3), strategy=rf.Uniform(), transitions=150, progress=False)
+    assert np.isfinite(rf.plan(data, "x + y").expected)

@@ -92,6 +92,15 @@ def test_without_names_a_formula_speaks_of_coordinates_and_says_so():
         ValueError, match=r"'-abs\(s-10\)' sets s against 10, which it never comes near; s goes"
     ):
         rf.plan(explored(world), "-abs(s-10)")
+    for text in (
+        "-abs(s-(5+5))",
+        "-abs(s-2*5)",
+        "-abs(max(3, 10) - s)",
+        "where(s > 4**2, 1, 0)",
+        "s == 30/2",
+    ):
+        with pytest.raises(ValueError, match="which it never"):
+            reward_table(text, world.grid, H)
     with pytest.raises(
         ValueError, match=r"asks whether s is 15, which it never is; s goes from 0 to 1, a goes"
     ):
@@ -101,7 +110,17 @@ def test_without_names_a_formula_speaks_of_coordinates_and_says_so():
             ValueError, match=r"from 0 to 1: coordinates, unless the world names values, as in Fin"
         ):
             reward_table(text, world.grid, H)
-    for text in ("(s - 0.3)**2", "(s - 2)**2", "s < 1.5", "h == 10", "s*15 - 10", "s == 0.5", "1 != a"):
+    for text in (
+        "(s - 0.3)**2",
+        "(s - 2)**2",
+        "s < 1.5",
+        "h == 10",
+        "s*15 - 10",
+        "s - 1/2",
+        "(s - a)**2",
+        "s == 0.5",
+        "1 != a",
+    ):
         TabledReward(text, world.grid, H)
     given = stock(states=np.arange(LEVELS))  # coordinates of one's own
     assert reward_table("s == 15", given.grid, H).sum() == ORDERS

@@ -38,8 +38,8 @@ def made_up(system="Pendulum", size=60, score=0.5, word="partly", returns=(5.0,)
     return record
 
 
-def data_set(system="Pendulum", score=0.5, share=0.5, word="partly", doubts=()):
-    return DataSet(system, "uniform", 60, 0, word, score, share, frozenset(doubts))
+def data_set(system="Pendulum", score=0.5, share=0.5, word="partly", doubts=(), size=60):
+    return DataSet(system, "uniform", size, 0, word, score, share, frozenset(doubts))
 
 
 # --- what is run ---
@@ -175,6 +175,7 @@ def test_the_table_keeps_development_and_the_rest_apart_and_says_what_was_missed
         "Pendulum",
         "3",
         "1.00",
+        "1.00",
         "0.83",
         "(3)",
         "-",
@@ -188,6 +189,25 @@ def test_the_table_keeps_development_and_the_rest_apart_and_says_what_was_missed
         "0",
     ]
     assert next(line for line in lines if line.startswith("none")).split() == ["none", "0", "2", "1"]
+
+
+def test_the_table_tells_ranks_without_the_smallest_sets_and_what_cannot_be_ranked():
+    """Of fewer than 50 transitions nothing is told, and what they gain is easily told apart."""
+    told = [data_set("Pendulum", score, 1.0 - score) for score in (0.4, 0.5, 0.6)]
+    few = [data_set("Pendulum", score, score, "cannot tell", size=6) for score in (0.0, 0.1)]
+    alike = [data_set("CartPole", score, 1.0) for score in (0.4, 0.5)]
+    lines = verdict_table(told + few + alike)
+    assert next(line for line in lines if line.startswith("Pendulum")).split()[1:4] == ["5", "0.60", "-1.00"]
+    assert next(line for line in lines if line.startswith("CartPole")).split()[1:4] == ["2", "none", "none"]
+    assert "median rank correlation 0.60 (at least 0.7: NOT reached)" in lines
+    assert "the same of data sets of at least 50 transitions -1.00" in lines
+    assert "no correlation where all shares, or all scores, are alike: CartPole" in lines
+    assert '"well" was never said' in lines and "nan" not in "".join(lines)
+
+
+def test_of_nothing_that_can_be_ranked_there_is_no_median():
+    lines = verdict_table([data_set("CartPole", score, 1.0) for score in (0.4, 0.5)])
+    assert "median rank correlation none (at least 0.7: NOT reached)" in lines
 
 
 def test_the_figure_has_a_panel_for_each_system_that_was_run():

@@ -22,6 +22,7 @@ from reference_slide import (
     pendulum,
     world_named,
 )
+from rewardfree.evaluation.diagnosis import STILL, diagnose
 from rewardfree.strategies.current import PILOT, next_refit, refitted_at
 from rewardfree.worlds import LabelledWorld, scaling
 
@@ -388,6 +389,71 @@ def test_a_world_that_never_moves_leaves_its_steps():
         assert len(rf.explore(Still(), AUTO, rf.Uniform(), steps=20)) == 20
     except ValueError as error:
         pytest.fail(f"20 steps were lost: {error}")
+
+
+class Rare(rf.World):
+    """Only a strong push moves it; a stronger one than there is, if `at` is 1."""
+
+    state, action, horizon, at = rf.Box.of(x=(-1.0, 1.0)), rf.Box.of(u=(-1.0, 1.0)), 30, 0.98
+
+    def start(self, rng):
+        return np.zeros(1)
+
+    def sample(self, state, action, h, rng):
+        return np.clip(state + 0.2 * (action > self.at), -1.0, 1.0), np.zeros(len(state), bool)
+
+
+class Dead(Rare):
+    at = 1.0
+
+
+WAITING = [
+    rf.Scout(),
+    rf.Generative(),
+    rf.Generative(candidates="box"),
+    rf.GreedyMaxVariance(),
+    rf.Online(beta=0.1),
+    rf.Uniform(),
+]
+
+
+@pytest.mark.parametrize("strategy", WAITING, ids=repr)
+@pytest.mark.parametrize("world", [Rare, Dead])
+def test_until_something_changes_actions_are_random(world, strategy):
+    data = rf.explore(world(), AUTO, strategy, steps=170, seed=3)
+    assert len(data) == 170 and data.stopped_by == "steps"
+    if world is Dead:
+        assert diagnose(data.using_all()).verdict == STILL and data.fitted is None
+        assert len(np.unique(data.action)) == 170
+        with pytest.raises(ValueError, match="states that never change"):
+            rf.plan(data, "x")
+    elif not isinstance(strategy, rf.Online):  # of which few steps are kept
+        assert (data.next_state != data.state).any() and data.fitted is not None
+        assert np.isfinite(rf.plan(data, "x").expected)
+
+
+def test_what_changes_once_in_many_steps_is_fitted_to():
+    class Once(Dead):
+        def sample(self, state, action, h, rng):
+            return np.where(h == 701, state + 0.5, state), np.zeros(len(state), bool)
+
+    Once.horizon = 1500
+    data = rf.explore(Once(), AUTO, rf.Uniform(), transitions=1500)
+    assert (data.next_state != data.state).sum() == 1 and data.fitted is not None
+    assert diagnose(data).changing.all() and np.isfinite(rf.plan(data, "x", horizon=20).expected)
+
+
+def test_a_strategy_that_fails_is_not_the_worlds_failure():
+    class Broken(rf.Uniform):
+        def play_world(self, run):
+            run.episode(lambda state, h: run.random_action())
+            raise LookupError("nothing there")
+
+    with pytest.raises(
+        rf.ExplorationFailed, match=r"at step 30, and the world did not: LookupError"
+    ) as caught:
+        rf.explore(Rare(), AUTO, Broken(), steps=50)
+    assert not isinstance(caught.value, rf.WorldFailed) and len(caught.value.data) == 30
 
 
 def test_a_fixed_kernel_without_bounds_is_refused_before_anything_is_played():

@@ -25,6 +25,7 @@ from rewardfree.planning import (
 )
 from rewardfree.posterior import Sparse
 from rewardfree.strategies import (
+    ExplorationFailed,
     Generative,
     GreedyMaxVariance,
     Online,
@@ -56,6 +57,7 @@ __all__ = [
     "Discrete",
     "DynamicsPlanner",
     "Experience",
+    "ExplorationFailed",
     "FiniteWorld",
     "Generative",
     "GreedyMaxVariance",

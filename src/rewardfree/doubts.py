@@ -19,11 +19,15 @@ class LargeError(Doubt):
 
 
 class ConstantReward(Doubt):
-    """The reward is the same for everything that was seen: where it differs is a guess."""
+    """The reward is the same, or hardly differs, on everything that was seen: where it pays is a guess."""
 
 
 class UnknownStates(Doubt):
     """Inside the model a plan goes to states far from all that was seen."""
+
+
+class NoBetterThanRandom(Doubt):
+    """Inside the model a plan gains no more than random actions do."""
 
 
 class FallbackPlanner(Doubt):

@@ -100,8 +100,9 @@ class Formula:
                 sides = [(node.left, node.right, False)]
             for left, right, same in sides:
                 for one, other in ((left, right), (right, left)):
-                    if isinstance(one, ast.Name) and one.id in self.variables and _is_literal(other):
-                        pairs.append((one.id, float(_compiled(other)({})), same))
+                    if isinstance(one, ast.Name) and one.id in self.variables and _is_fixed(other):
+                        with np.errstate(all="ignore"):
+                            pairs.append((one.id, float(_compiled(other)({})), same))
         return pairs
 
     def _checked(self) -> frozenset[str]:
@@ -154,11 +155,12 @@ class Formula:
         return f"there are {', '.join(sorted(self.variables))}, pi and e"
 
 
-def _is_literal(node: ast.expr) -> bool:
-    """Whether it is a number, perhaps with a sign."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        node = node.operand
-    return isinstance(node, ast.Constant)
+def _is_fixed(node: ast.expr) -> bool:
+    """Whether it is a number, or made of numbers alone, such as 5 + 5."""
+    parts = list(ast.walk(node))
+    called = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+    named = [part for part in parts if isinstance(part, ast.Name) and id(part) not in called]
+    return all(part.id in CONSTANTS for part in named)
 
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, Any]], Any]:

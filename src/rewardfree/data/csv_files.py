@@ -25,6 +25,8 @@ NEXT = "next_"
 NO_VARIABLES = ("reward", "truncated", "done", "info")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
+#: A variable that comes to exactly its least or largest value this often is taken to meet a wall there.
+MET = 3
 #: How many lines are read at a time.
 BLOCK = 10_000
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -91,7 +93,7 @@ def read_columns(
         )
     before, after = (np.stack([table[prefix + name] for name in names], axis=1) for prefix in ("", NEXT))
     done = np.stack([table[name] for name in others], axis=1)
-    state_space = _box(names, np.concatenate([before, after]), angles) if state is None else state
+    state_space = _seen_box(names, before, after, angles) if state is None else state
     action_space = action if isinstance(action, (Box, Discrete)) else _guessed(others, done)
     spaces = Spaces(state_space, action_space)
     rows = len(before)
@@ -195,14 +197,27 @@ def _as_numbers(line: list[str]) -> list[float]:
         return list(map(_number, line))
 
 
-def _box(names: list[str], values: Any, angles: tuple[str, ...] = ()) -> Box:
+def _seen_box(names: list[str], before: Any, after: Any, angles: tuple[str, ...]) -> Box:
+    """States within walls, where `MET` steps or more came to the same extreme; elsewhere without bounds.
+
+    What data merely span is no bound: it would say that there is nothing beyond.
+    """
     bounds: dict[str, Any] = {}
-    for name, column in zip(names, values.T, strict=True):
-        low, high = float(column.min()), float(column.max())
-        if low == high and name not in angles:
+    ends = _ends(np.concatenate([before, after]))
+    for i, (name, (low, high)) in enumerate(zip(names, ends, strict=True)):
+        if name in angles:
+            bounds[name] = "angle"
+            continue
+        if low == high:
             raise ValueError(f"{name} is constant ({low!r}) in these data: leave it out")
-        bounds[name] = "angle" if name in angles else (low, high)
+        met = [((after[:, i] == end) & (before[:, i] != end)).sum() >= MET for end in (low, high)]
+        bounds[name] = low if met[0] else -np.inf, high if met[1] else np.inf
     return Box.of(**bounds)
+
+
+def _ends(values: Any) -> list[tuple[float, float]]:
+    """The least and the largest of each column (n,k)."""
+    return [(float(column.min()), float(column.max())) for column in values.T]
 
 
 def _guessed(names: list[str], values: Any) -> Space:
@@ -210,7 +225,10 @@ def _guessed(names: list[str], values: Any) -> Space:
     column = values[:, 0]
     if len(names) == 1 and (column == column.round()).all() and column.min() >= 0.0 and column.max() < 100:
         return Discrete(int(column.max()) + 1, names[0])
-    return _box(names, values)
+    for name, (low, high) in zip(names, _ends(values), strict=True):
+        if low == high:
+            raise ValueError(f"{name} is constant ({low!r}) in these data: leave it out")
+    return Box.of(**dict(zip(names, _ends(values), strict=True)))
 
 
 def _as(space: Space, values: Any) -> Any:

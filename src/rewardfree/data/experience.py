@@ -90,9 +90,11 @@ class Experience(RunData):
         """Transitions of your own: columns x, ..., actions, next_x, ..., and perhaps episode, h, terminated.
 
         A variable with a next_ twin is a state, any other an action; whole numbers in one action column are
-        labels. Bounds are what the data span unless `state` and `action` say more. `action` may also be the
-        names of the actions. Without any next_ column it must be given, all other variables are states, and a
-        line leads to the next one of its episode; terminated then says that the system ended in that state.
+        labels. Actions are within what the data span, and states within walls, where three steps or more came
+        to exactly the same extreme, else without bounds, unless `action` and `state` say more. `action` may
+        also be the names of the actions. Without any next_ column it must be given, all other variables are
+        states, and a line leads to the next one of its episode; terminated then says that the system ended in
+        that state.
         """
         if isinstance(action, str):
             raise ValueError(f"action must be a space or a list of names, got {action!r}: write [{action!r}]")

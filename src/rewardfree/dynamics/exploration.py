@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewardfree.data import Samples
-from rewardfree.dynamics.extent import whole_turns
+from rewardfree.dynamics.extent import least_half, whole_turns
 from rewardfree.dynamics.learnt import Dynamics
 from rewardfree.dynamics.mesh import MOST_VARIABLES, Mesh, MeshDynamics, has_mesh
 from rewardfree.dynamics.termination import ObservedTermination
@@ -93,7 +93,7 @@ class ExplorationValue:
     def mesh(self) -> Mesh:
         space = self.dynamics.space
         low, high = self._seen.min(axis=0), self._seen.max(axis=0)
-        middle, half = 0.5 * (low + high), np.maximum(0.5 * GROWTH * (high - low), 1e-9)
+        middle, half = 0.5 * (low + high), least_half(0.5 * GROWTH * (high - low), 0.5 * (low + high), 1e-9)
         low, high = np.maximum(middle - half, space.low), np.minimum(middle + half, space.high)
         return Mesh(*whole_turns(space, low, high), (EXPLORED_SIDES[space.size],) * space.size, space.angular)
 

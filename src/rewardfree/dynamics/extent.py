@@ -15,6 +15,8 @@ MARGIN, FARTHEST = 1.1, 10.0
 #: it, or the second as a share of the state change's own.
 RISE, SMALL = 2.0, 0.02
 PROBES, DENSE = 300, 20_000
+#: The least half of a box, as a share of its middle: of a variable that never changes all nodes would be one.
+LEAST_HALF = 1e-9
 
 
 def trusted_box(
@@ -29,7 +31,7 @@ def trusted_box(
     space: Box = dynamics.space
     states = space.wrapped(states)
     low, high = states.min(axis=0), states.max(axis=0)
-    middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-12)
+    middle, half = 0.5 * (low + high), least_half(0.5 * (high - low), 0.5 * (low + high), 1e-12)
     rng, bounds = stream(0, "extent"), dynamics.ends
     far = np.maximum(middle - FARTHEST * half, bounds[0]), np.minimum(middle + FARTHEST * half, bounds[1])
     ends = _cut(bounds, *far, ended, rng)
@@ -56,6 +58,11 @@ def whole_turns(space: Box, low: Any, high: Any) -> tuple[Any, Any]:
     return np.where(space.angular, -np.pi, low), np.where(space.angular, np.pi, high)
 
 
+def least_half(half: Any, middle: Any, least: float) -> Any:
+    """Halves of a box round its middle, (d,) each, wide enough that nodes between its ends differ."""
+    return np.maximum(half, np.maximum(least, LEAST_HALF * np.abs(middle)))
+
+
 def met_box(
     dynamics: Dynamics, met: Any, starts: Any, ended: Callable[[Any], Any], margin: float
 ) -> tuple[Any, Any]:
@@ -64,7 +71,7 @@ def met_box(
     As far to both sides of the mean first state, so that it is a node of a mesh with odd sides.
     """
     middle = starts.mean(axis=0)
-    half = (1.0 + margin) * np.abs(met - middle).max(axis=0)
+    half = least_half((1.0 + margin) * np.abs(met - middle).max(axis=0), middle, 1e-12)
     low, high = _cut(dynamics.ends, middle - half, middle + half, ended, stream(0, "extent"))
     return whole_turns(dynamics.space, low, high)
 

@@ -37,6 +37,13 @@ class LabelPlan(WorldPlan):
     def reward_text(self) -> str | None:
         return self.text
 
+    def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
+        """Its values; returns of one mean between two ends spread most if there are only these ends."""
+        if not isinstance(reward, str) or reward != self.text or discount != self.discount:
+            return None
+        mean, low, high = self.values_at(starts, 0), min(0.0, self.values.min()), max(0.0, self.values.max())
+        return mean, np.sqrt((high - mean) * (mean - low))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_label_plan
 

@@ -214,10 +214,6 @@ class Plan(ABC):
         """The ends (d,) of the box of states over which its values can be drawn, if there is one."""
         return None
 
-    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
-        """Returns (k,) inside its own model from states (k,d), if it has one and was made for this reward."""
-        return None
-
     @abstractmethod
     def choose(self, states: States, h: int) -> Actions:
         """The actions at states (n,d), labels or indices (n,)."""
@@ -225,6 +221,14 @@ class Plan(ABC):
     @abstractmethod
     def values_at(self, states: States, h: int) -> Floats:
         """The planner's V_h at states (n,d), (n,)."""
+
+    def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
+        """What it expects to return from the first e of some states, and how much that may spread: (e,).
+
+        Later rewards count `discount`. None if it cannot say, or was made for another reward; `rf.rollouts`
+        compares it with what episodes return.
+        """
+        return None
 
     def act(
         self,

@@ -37,6 +37,14 @@ class SampledPlan(WorldPlan):
     def reward_text(self) -> str | None:
         return self.reward.text
 
+    def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
+        """Its values, unless these are optimistic."""
+        planner = self.planner.by_values
+        plain = planner is not None and planner.weight <= 0.0 and discount == self.discount
+        if not plain or not self.reward.is_made_of(reward):
+            return None
+        return self.values_at(starts, 0), np.zeros(len(starts))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; its reward must be a formula, which a file can hold."""
         from rewardfree.planning.plan_files import write_sampled_plan

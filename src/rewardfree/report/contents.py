@@ -28,8 +28,10 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> list[str]
     lines += [f"actions     {data.spaces.action!r}"]
     if diagnosis is not None:
         return [*lines, "", *_diagnosis_lines(diagnosis)]
-    verdict = [f"verdict     {too_few(kept)}"] if data.is_box else []
-    return [*lines, f"states      {data.spaces.state!r}", *verdict]
+    verdict = (
+        too_few(kept) if data.is_box else "none for labels: play a plan with rf.rollouts(world, plan, reward)"
+    )
+    return [*lines, f"states      {data.spaces.state!r}", f"verdict     {verdict}"]
 
 
 def _diagnosis_lines(d: Diagnosis) -> list[str]:
@@ -46,7 +48,7 @@ def _diagnosis_lines(d: Diagnosis) -> list[str]:
         *map(line, range(len(d.names))),
         f"cells       {d.cells} of {total} between these ends visited; {ends}",
         f"noise       {d.noise:.2g} of the variance of a step",
-        f"reach       {d.visited:.0%} of the cells, {d.seen.mean():.0%} of the range within reach were seen",
+        f"reach       {d.visited:.0%} of the cells, {d.range_seen:.0%} of the range within reach were seen",
         f"score       {d.score:.2f} of 1",
         f"verdict     {d.verdict}",
     ]
@@ -97,6 +99,7 @@ def transitions_lines(data: Transitions) -> list[str]:
         f"variables   {data.grid.rule}",
         f"model       {data.model!r}",
         f"coverage    {visited} of {s * a} pairs of state and action were tried",
+        "verdict     none for finite worlds: rf.gap(world, plan, reward) says how good a plan is",
     ]
 
 

@@ -10,10 +10,11 @@ from rewardfree.strategies.run_batch import RunBatch
 from rewardfree.strategies.scout import Scout
 from rewardfree.strategies.strategy import Round, Strategy
 from rewardfree.strategies.uniform import Uniform
-from rewardfree.strategies.world_run import WorldFailed, WorldRun
+from rewardfree.strategies.world_run import ExplorationFailed, WorldFailed, WorldRun
 
 __all__ = [
     "EpisodicStrategy",
+    "ExplorationFailed",
     "Generative",
     "GreedyMaxVariance",
     "Online",

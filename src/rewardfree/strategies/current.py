@@ -61,7 +61,7 @@ class CurrentEstimate:
 
     def ready(self, kept: int) -> bool:
         """Whether this many steps are enough to fit a kernel to, where one has to be."""
-        return not self._run.model.automatic or kept >= PILOT
+        return not self._run.model.automatic or (kept >= PILOT and self._run.can_fit(refitted_at(kept)))
 
     def estimate(self, upto: int | None = None) -> SampledEstimate:
         """From the first `upto` kept steps, by default all; a later question must not ask for fewer.

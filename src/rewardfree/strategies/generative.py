@@ -132,8 +132,9 @@ def play_queries(run: WorldRun, query_set: QuerySet) -> None:
     elif isinstance(space, Box):
         space.need_bounds(f'Generative(candidates="{query_set}")')
     if reachable or run.model.automatic:  # something must be learnt before one can ask well
-        while run.kept < PILOT:
-            run.episode(lambda state, h: run.random_action(), min(run.horizon, PILOT - run.kept))
+        while run.kept < PILOT or not run.can_fit(refitted_at(run.kept)):
+            upto = PILOT if run.kept < PILOT else next_refit(run.kept)
+            run.episode(lambda state, h: run.random_action(), min(run.horizon, upto - run.kept))
     first_states = run.first_states
     current = CurrentExploration(run)
     # Without a pooled model every query is made at every step.

@@ -58,7 +58,7 @@ class Scout(EpisodicStrategy):
         current = CurrentExploration(run, objective_named(self.objective or "sigma"))
 
         def choose(state: Any, h: int) -> Any:
-            if run.kept < PILOT:
+            if run.kept < PILOT or not run.can_fit(refitted_at(run.kept)):
                 return run.random_action()
             if run.kept == refitted_at(run.kept):
                 run.know_sigma(current.largest_sigma)

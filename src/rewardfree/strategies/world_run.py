@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from rewardfree.worlds import (
     Scaling,
     Space,
     Spaces,
+    StateChange,
     World,
     check_declared,
     sampled,
@@ -69,13 +71,17 @@ def _form(space: Space) -> tuple[Any, tuple[int, ...]]:
 RESETS = 20
 
 
-class WorldFailed(RuntimeError):
-    """The world raised an error or returned what is no state; `data` is what was collected before."""
+class ExplorationFailed(RuntimeError):
+    """A strategy or a fit raised an error, and the world did not; `data` is what was collected before."""
 
     def __init__(self, message: str, data: Experience) -> None:
         seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
         super().__init__(f"{message}; the {seen} in this error's .data")
         self.data = data
+
+
+class WorldFailed(ExplorationFailed):
+    """The world raised an error or returned what is no state."""
 
 
 class LimitReached(Exception):
@@ -107,6 +113,7 @@ class WorldRun:
         self.rounds = self.episodes = 0
         self.stopped_by = "interrupted"
         self._kept: list[Row] = []
+        self._changed_by = math.inf  # a number of kept steps among which states change
         self._clock = Clock()
         self._interruption = Interruption()
         self._show_progress: Callable[[], None] = lambda: None
@@ -131,6 +138,19 @@ class WorldRun:
     def samples(self, most: int | None = None) -> Samples:
         """The first kept steps as arrays."""
         return Samples.of(self._kept[:most])
+
+    def can_fit(self, kept: int) -> bool:
+        """Whether the first kept steps are enough to fit a kernel to, if one is to be: states must change.
+
+        Until then there is nothing to go by, and strategies act at random.
+        """
+        if not self.model.automatic or self._changed_by <= kept:
+            return True
+        samples = self.samples(kept)
+        if kept < 2 or not StateChange.of(self.spaces, samples.state, samples.next_state).differs.any():
+            return False
+        self._changed_by = kept
+        return True
 
     # What a strategy may do
 
@@ -254,7 +274,9 @@ class WorldRun:
         except Exception as error:
             if not self.log.rows:  # nothing has begun: a mistake in what was asked
                 raise
-            self._fail(error)
+            self.stopped_by = "error"
+            said = f"{self.strategy!r} failed at step {self.steps}, and the world did not: {error!r}"
+            raise ExplorationFailed(said, self._collected()) from error
 
     def _fitted(self) -> ScaledModel | None:
         """Kernel and ridge of all that was kept; None where states never change: nothing to fit."""

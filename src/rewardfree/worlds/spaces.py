@@ -151,8 +151,9 @@ class Box:
                 if not (math.isfinite(low) and math.isfinite(high))
             ]
             raise ValueError(
-                f"{what} needs bounds, and {', '.join(unbounded)} has none: give "
-                f"bounds={{{unbounded[0]!r}: (low, high)}} or pilot=500, which measures them by random steps"
+                f"{what} needs bounds, and {', '.join(unbounded)} has none: give bounds="
+                f"{{{unbounded[0]!r}: (low, high)}} or pilot=500, which measures them by random steps; "
+                f"for a table of text state=rf.Box.of({unbounded[0]}=(low, high), ...)"
             )
 
 

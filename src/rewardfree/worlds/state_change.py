@@ -19,6 +19,8 @@ MOST_FREE = 1000
 #: A wall stops its variable alone if at most this share of the variance of all others is missed there, or at
 #: most this many times what is missed of them elsewhere: what is noise, or hard to predict, is so everywhere.
 ASIDE, AS_ELSEWHERE = 0.1, 4.0
+#: Changes that differ by less than this share of the states' size differ by rounding: those of a clock.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,10 @@ class StateChange:
         if not isinstance(spaces.state, Box):
             return cls._in_units(spaces.state.features(next_state), np.zeros((len(state), 1), np.int64))
         change = spaces.state.change(state, next_state)
+        size = np.where(spaces.state.angular, np.pi, np.abs(np.concatenate([state, next_state])).max(axis=0))
+        alike = change.std(axis=0) <= ROUNDING * size
+        if alike.any():
+            change = np.where(alike, change[0], change)
         return cls._in_units(change, _on_bounds(spaces.state, next_state))
 
     @classmethod
@@ -47,6 +53,11 @@ class StateChange:
         spread, middle = change[free].std(axis=0), change[free].mean(axis=0)
         unit = np.where(spread > 0.0, spread, 1.0)
         return cls((change - middle) / unit, middle, unit, cut)
+
+    @property
+    def differs(self) -> Any:
+        """Which targets (c,) are not all the same, bool: of others there is nothing to learn."""
+        return np.ptp(self.targets, axis=0) > 0.0
 
     @property
     def free(self) -> Any:

@@ -94,7 +94,7 @@ def explore(
                 seed=seed,
                 resume=None if resume is None else _experience(resume),
             )
-        except rf.WorldFailed as failure:
+        except rf.ExplorationFailed as failure:
             before = "before the first step"  # nothing to keep: an earlier file of that name stays
             if len(failure.data):
                 keep(placed(failure.data, env).save, out)

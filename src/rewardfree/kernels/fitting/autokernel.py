@@ -73,9 +73,10 @@ class AutoKernel:
         """
         groups = range(points.shape[1]) if groups is None else groups
         rows = evenly(len(points), self.most)
-        varying = np.flatnonzero(np.ptp(targets[rows], axis=0) > 0.0)
+        varying = np.flatnonzero(np.ptp(targets, axis=0) > 0.0)
         if len(rows) < 2 or not len(varying):
-            raise ValueError("a kernel cannot be fitted to states that never change")
+            raise ValueError("a kernel cannot be fitted to states that never change, or all by the same")
+        rows = _with_changes(rows, targets[:, varying], self.most)
         # Few points may show a wall, and the selection must not miss them.
         judges = evenly(len(points), JUDGE_FACTOR * self.most)
         parts = () if episode is None else whole_parts(episode[judges])
@@ -111,6 +112,14 @@ class AutoKernel:
 
 def _left_out(fit: Fit) -> float:
     return fit.left_out
+
+
+def _with_changes(rows: Integers, targets: Floats, most: int) -> Integers:
+    """A selection of rows of targets (n,c), and some more for a column that it shows no difference of."""
+    for column in np.flatnonzero(np.ptp(targets[rows], axis=0) == 0.0):
+        others = np.flatnonzero(targets[:, column] != targets[rows[0], column])
+        rows = np.union1d(rows, others[evenly(len(others), max(1, most // 10))])
+    return rows
 
 
 def whole_parts(episode: Integers) -> list[Integers]:

@@ -24,8 +24,7 @@ def imagined_returns(
 
     Where next states are interpolated a step costs as much as its calls, so all plans take it together.
     """
-    first = plans[0]
-    exact = len(first.on_mesh.mesh.sides) > INTERPOLATED or first.depth > 1 or first.on_mesh.noisy
+    exact = _is_exact(plans[0])
     groups = [[plan] for plan in plans] if exact else [list(plans)]
     return [
         outcome
@@ -34,12 +33,50 @@ def imagined_returns(
     ]
 
 
+def random_returns(plan: MeshPlan, starts: Any, discount: float = 1.0) -> Any:
+    """Returns (k,) that random actions have in a plan's model, from states (k,d): see `imagined_returns`."""
+    rng, on_mesh, space = stream(0, "random actions"), plan.on_mesh, plan.on_mesh.spaces.state
+    interpolated, steps = not _is_exact(plan), _steps(plan, discount)
+    drawn = rng.integers(len(on_mesh.actions), size=(steps, len(starts)))
+    state, going, walked = starts.copy(), np.arange(len(starts)), []
+    for h in range(steps):
+        if not len(going):
+            break
+        now, chosen = state[going], drawn[h, going]
+        action = on_mesh.actions[chosen]
+        if interpolated:
+            nodes, weights = on_mesh.mesh.corners(now)
+            change = np.einsum("nk,nkd->nd", weights, on_mesh.change[nodes, chosen[:, None]])
+            next_state = space.wrapped(now + change)
+        else:
+            next_state = _following(plan, now, action, rng)
+        walked.append((np.full(len(now), h), going, now, action, next_state))
+        state[going] = next_state
+        going = going[~on_mesh.is_end(next_state)]
+    step, owner, *pairs = (np.concatenate(part) for part in zip(*walked, strict=True))
+    if plan.reward.uses_step:
+        gained = np.concatenate([plan.reward(h, *each) for h, (_, _, *each) in enumerate(walked)])
+    else:  # all at once, for a call costs more than what it computes
+        gained = plan.reward(0, *pairs)
+    return np.bincount(owner, discount**step * gained, len(starts))
+
+
+def _is_exact(plan: MeshPlan) -> bool:
+    """Whether its next states are the model's own, and not interpolated on the mesh."""
+    return len(plan.on_mesh.mesh.sides) > INTERPOLATED or plan.depth > 1 or plan.on_mesh.noisy
+
+
+def _steps(plan: MeshPlan, discount: float) -> int:
+    """How many steps of an episode are imagined."""
+    if plan.horizon is not None:
+        return plan.horizon
+    return min(2000, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
+
+
 def _followed(
     plans: list[MeshPlan], starts: Any, discount: float, exact: bool, tell: Tell
 ) -> list[tuple[Any, Any]]:
-    steps = plans[0].horizon
-    if steps is None:
-        steps = min(2000, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
+    steps = _steps(plans[0], discount)
     rng = stream(0, "imagined")
     state = np.tile(starts, (len(plans), 1))  # plan by plan
     going = np.arange(len(state))
@@ -64,14 +101,20 @@ def _followed(
 
 def _exact_step(plan: MeshPlan, now: Any, h: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     """Next states, rewards and ends, by the model itself."""
-    on_mesh = plan.on_mesh
     action = plan.choose(now, h)
+    next_state = _following(plan, now, action, rng)
+    return next_state, plan.reward(h, now, action, next_state), plan.on_mesh.is_end(next_state)
+
+
+def _following(plan: MeshPlan, now: Any, action: Any, rng: np.random.Generator) -> Any:
+    """Next states (n,d) by the model itself, drawn where they are random."""
+    on_mesh = plan.on_mesh
     next_state = on_mesh.predictor.next_state(now, action)
-    if on_mesh.noisy:
-        draws = on_mesh.noise(now)
-        drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
-        next_state = on_mesh.moved(next_state, drawn)
-    return next_state, plan.reward(h, now, action, next_state), on_mesh.is_end(next_state)
+    if not on_mesh.noisy:
+        return next_state
+    draws = on_mesh.noise(now)
+    drawn = draws[rng.integers(len(draws), size=len(now)), np.arange(len(now))]
+    return on_mesh.moved(next_state, drawn)
 
 
 def _interpolated_step(plans: list[MeshPlan], owner: Any, now: Any, h: int) -> tuple[Any, Any, Any]:

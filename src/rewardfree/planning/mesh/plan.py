@@ -16,6 +16,8 @@ from rewardfree.rewards import RewardFunction
 
 #: The most next states of one state that a user's own depth may ask for (more take minutes); the most steps.
 MOST_NEXT_STATES, MOST_DEPTH = 1_000_000, 20
+#: The most episodes that are imagined to be compared with what was played.
+MOST_IMAGINED = 5
 
 
 def as_depth(value: Any, actions: int) -> int:
@@ -47,13 +49,14 @@ class MeshPlan(WorldPlan):
     def drawn_over(self) -> tuple[Floats, Floats]:
         return self.mesh_values.mesh.low, self.mesh_values.mesh.high
 
-    def returns_in_model(self, reward: Any, starts: States, discount: float) -> Floats | None:
+    def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
+        """Of some episodes that are imagined: all of them would cost as much as playing."""
         from rewardfree.planning.mesh.imagined import imagined_returns  # which follows such plans
 
         if not self.reward.is_made_of(reward):
             return None
-        ((returns, _),) = imagined_returns([self], starts, discount)
-        return np.asarray(returns)
+        ((returns, _),) = imagined_returns([self], starts[:MOST_IMAGINED], discount)
+        return returns, np.zeros(len(returns))  # they are drawn themselves
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; `rf.load_plan` reads it.

@@ -25,11 +25,11 @@ from rewardfree.dynamics import (
     met_box,
     trusted_box,
 )
-from rewardfree.planning.mesh.imagined import imagined_returns
+from rewardfree.planning.mesh.imagined import imagined_returns, random_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
 from rewardfree.planning.planner import Planner, PlanRequest
-from rewardfree.planning.trust import doubt_fit, doubt_states, named
+from rewardfree.planning.trust import doubt_fit, doubt_gain, doubt_states, named
 from rewardfree.posterior import linear_algebra
 from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
@@ -324,6 +324,8 @@ class DynamicsPlanner(Planner):
             best = better(deeper, best)
         if preparation.predictor is preparation.dynamics:
             doubt_states(preparation.dynamics, best.met, name)
+            of_random = random_returns(best.plan, search.starts[: len(best.returns)], search.counted)
+            doubt_gain(best.returns, of_random, preparation.noisy, name)
         tell(1.0)
         return replace(preparation.acting(best.plan), expected=float(best.returns.mean()))
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import spearmanr
 
-from rewardfree.evaluation.diagnosis import PARTLY, WELL
+from rewardfree.evaluation.diagnosis import FEW, PARTLY, WELL
 from rewardfree.experiments.store import Store
 from rewardfree.report.pictures import Picture
 from rewardfree.report.style import COLOURS, legend_below, styled_figure, title_above
@@ -109,23 +109,43 @@ def verdict_table(data_sets: list[DataSet]) -> list[str]:
 
 
 def _part(part: str, names: Sequence[str], data_sets: list[DataSet]) -> list[str]:
-    lines = [f"{part:<24}{'data sets':>10}{'rank corr.':>12}" + "".join(f"{word:>13}" for word in WORDS)]
-    correlations = []
+    heads = f"{'data sets':>10}{'rank corr.':>12}{f'from {FEW}':>9}"
+    lines = [f"{part:<24}{heads}" + "".join(f"{word:>13}" for word in WORDS)]
+    of_all, of_told = [], []
     for name in names:
         chosen = [data_set for data_set in data_sets if data_set.system == name]
-        correlations.append(correlation(chosen))
+        of_all.append(correlation(chosen))
+        of_told.append(correlation([data_set for data_set in chosen if data_set.size >= FEW]))
         cells = "".join(f"{_mean_share(chosen, word):>13}" for word in WORDS)
-        lines.append(f"{name:<24}{len(chosen):>10}{correlations[-1]:>12.2f}{cells}")
-    median = float(np.nanmedian(correlations)) if not np.isnan(correlations).all() else float("nan")
-    well = [data_set for data_set in data_sets if data_set.word == "well"]
-    false = sum(data_set.share < GOOD for data_set in well)
+        lines.append(f"{name:<24}{len(chosen):>10}{_number(of_all[-1]):>12}{_number(of_told[-1]):>9}{cells}")
+    told = _median(of_told)
+    median = _median(of_all)
     reached = "reached" if median >= CORRELATION else "NOT reached"
-    lines.append(f"median rank correlation {median:.2f} (at least {CORRELATION}: {reached})")
+    lines.append(f"median rank correlation {_number(median)} (at least {CORRELATION}: {reached})")
+    lines.append(f"the same of data sets of at least {FEW} transitions {_number(told)}")
+    alike = [name for name, each in zip(names, of_all, strict=True) if np.isnan(each)]
+    if alike:
+        lines.append(f"no correlation where all shares, or all scores, are alike: {', '.join(alike)}")
+    return [*lines, _false_well([data_set for data_set in data_sets if data_set.word == "well"])]
+
+
+def _median(correlations: Sequence[float]) -> float:
+    """Of the systems that have one."""
+    known = [each for each in correlations if not np.isnan(each)]
+    return float(np.median(known)) if known else float("nan")
+
+
+def _number(value: float) -> str:
+    return "none" if np.isnan(value) else f"{value:.2f}"
+
+
+def _false_well(well: Sequence[DataSet]) -> str:
+    """How often "well" was said of plans that gain little."""
+    if not well:
+        return '"well" was never said'
+    false = sum(data_set.share < GOOD for data_set in well)
     kept = "kept" if false <= FALSE_WELL * len(well) else "NOT kept"
-    lines.append(
-        f'"well" of a share below {GOOD}: {false} of {len(well)} times (at most {FALSE_WELL:.0%}: {kept})'
-    )
-    return lines
+    return f'"well" of a share below {GOOD}: {false} of {len(well)} times (at most {FALSE_WELL:.0%}: {kept})'
 
 
 def _mean_share(data_sets: Iterable[DataSet], word: str) -> str:
