@@ -34,6 +34,10 @@ class MissedReturn(Doubt):
     """Episodes that were played return less than the model says, beyond chance."""
 
 
+class NoFirstStates(Doubt):
+    """No episode of a table of text begins with its first step: where episodes begin is not known."""
+
+
 #: What was raised, each a kind and a part, by what it was about: data or a plan.
 _raised: WeakKeyDictionary[Any, set[tuple[type[Doubt], str]]] = WeakKeyDictionary()
 
