@@ -17,7 +17,7 @@ from recorded_runs import (
     made,
     read,
 )
-from rewardfree.doubts import NoFirstStates
+from rewardfree.doubts import LeftOutColumns, NoFirstStates
 from rewardfree.worlds import Spaces
 
 
@@ -132,6 +132,31 @@ def test_episodes_are_numbered_from_0_whatever_the_table_calls_them(tmp_path, nu
     assert len(data.first(episodes=1)) == 2 and data.first(episodes=2).starts.tolist() == [[0.0], [2.0]]
     data.save(tmp_path / "own.npz")
     assert_same(rf.load(tmp_path / "own.npz"), data)
+
+
+@pytest.mark.parametrize("clock", ["time", "Timestamp", "step", "index", ""])
+def test_what_tells_the_time_is_a_variable_only_if_one_says_so(tmp_path, clock):
+    series = table(*((100.0 + t, *row) for t, row in enumerate(SERIES)), names="CLOCK x u")
+    series = series.replace("CLOCK", clock)
+    said = rf"own\.csv: {clock or 'a column without a name'} was left out"
+    with pytest.warns(LeftOutColumns, match=said) as raised:
+        data = own(tmp_path, series, action=["u"])
+    assert len(raised) == 1 and data.spaces.names == ("x", "u", "next_x")
+    assert data.episode.tolist() == [0] * 4
+    transitions = table(*((*row, 3.0 * t) for t, row in enumerate(WALK)), names="x u next_x CLOCK")
+    with pytest.warns(LeftOutColumns):
+        data = own(tmp_path, transitions.replace("CLOCK", clock))
+    assert data.spaces.names == ("x", "u", "next_x")
+
+
+def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
+    series = table(*((t, *row) for t, row in enumerate(SERIES)), names="time x u")
+    box = rf.Box.of(time=(0, 9), x=(-5, 5))
+    assert own(tmp_path, series, state=box, action=["u"]).spaces.state == box
+    twins = table((0.0, 1.0, 0.5, 0.1, 1.5), (0.1, 1.5, 0.7, 0.2, 2.0), names="time x u next_time next_x")
+    assert own(tmp_path, twins).spaces.names == ("time", "x", "u", "next_time", "next_x")
+    own(tmp_path, series, state=rf.Box.of(x=(-5, 5)), action=["u"])  # nothing of it could be a variable
+    assert not recwarn.list
 
 
 def test_an_episode_that_comes_again_is_refused(tmp_path):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rewardfree.arrays import MOST_STEPS
 from rewardfree.data.run_data import MOST_EPISODES
-from rewardfree.doubts import NoFirstStates, doubt
+from rewardfree.doubts import LeftOutColumns, NoFirstStates, doubt
 from rewardfree.files import written_whole
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 NEXT = "next_"
 #: Columns of other tables of transitions; whoever wrote them did not mean an action.
 NO_VARIABLES = ("reward", "truncated", "done", "info")
+#: Columns that tell or count the time, "" as pandas writes its index: variables only where a user names them.
+CLOCKS = ("time", "timestamp", "step", "index", "")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
 #: How many lines are read at a time.
@@ -60,6 +62,7 @@ def read_columns(
     for name in NO_VARIABLES:
         if name in table:
             raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
+    _leave_out_clocks(path, table, state, action)
     if (state is not None or action is not None) and not any(name.startswith(NEXT) for name in table):
         table = _followed(path, table, state, action)
     names = [name for name in table if NEXT + name in table]
@@ -127,6 +130,24 @@ def read_columns(
             "if all episodes began in the first line",
         )
     return {**columns, "episode": episode, "h": h, "first": begins}
+
+
+def _leave_out_clocks(
+    path: Any, table: dict[str, Any], state: Space | None, action: Space | Sequence[str] | None
+) -> None:
+    """Take columns that tell the time out of a table, unless a user named them or gave next_ twins."""
+    named = {*(() if state is None else state.names), *(() if action is None else _names_of(action))}
+    clocks = [
+        name for name in table if name.lower() in CLOCKS and name not in named and NEXT + name not in table
+    ]
+    for name in clocks:
+        del table[name]
+    if clocks and (state is None or action is None):  # they would have been variables
+        doubt(
+            LeftOutColumns,
+            f"{path}: {', '.join(name or 'a column without a name' for name in clocks)} was left out, which "
+            "seems to tell the time: name all states and actions where it is one of them",
+        )
 
 
 def _numbered(path: Any, episode: Any) -> Any:

@@ -21,6 +21,8 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> Iterator[
     if data.fitted is not None:
         yield f"kernel      {data.fitted.model.kernel!r}"
         yield f"ridge       {data.fitted.model.ridge:.3g}"
+    of_state, of_action = (", ".join(space.names) for space in (data.spaces.state, data.spaces.action))
+    yield f"variables   states {of_state}; actions {of_action}"
     yield f"actions     {data.spaces.action!r}"
     if diagnosis is None:
         yield f"states      {data.spaces.state!r}"
