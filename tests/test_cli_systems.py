@@ -457,6 +457,7 @@ def test_info_draws_the_same_picture_twice(cli, data, tmp_path):
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
+@pytest.mark.filterwarnings("always::rewardfree.doubts.LeftOutColumns")
 def test_info_says_which_columns_are_states_and_actions(cli, tmp_path):
     (tmp_path / "log.csv").write_text("x,v,push,time\n0,1,0.5,0.1\n1,2,0.3,0.2\n2,1,0.1,0.3\n")
     code, said, complaints = cli("info", tmp_path / "log.csv", "--action", "push")

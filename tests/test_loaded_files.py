@@ -80,6 +80,11 @@ def with_first(value):
     return change
 
 
+def with_last(value):
+    """The array with another last entry."""
+    return lambda array: with_first(value)(array[::-1])[::-1]
+
+
 def with_all(value):
     return lambda array: np.full_like(array, value, dtype=np.result_type(array, np.array(value)))
 
@@ -92,6 +97,16 @@ def with_all(value):
         ("transitions", "h", with_first(10**6), r"h must lie in 0\.\.3, got"),
         ("transitions", "h", with_first(-1), r"h must lie in 0\.\.3, got -1"),
         ("transitions", "episode", with_first(-2), r"episode must lie in -1\.\."),
+        ("transitions", "episode", with_last(2**53), "episode must begin at 0 and rise by at most 1"),
+        ("transitions", "episode", lambda array: array[::-1], "episode must begin at 0 and rise by at most"),
+        ("transitions", "h", lambda array: array[::-1], "h must begin at 0 and rise by 1 a step"),
+        ("experience", "episode", with_last(2**53), "episode must begin at 0 and rise by at most 1"),
+        ("experience", "episode", lambda array: array + 1, "must begin at 0 and rise by at most 1 .*got 1"),
+        ("experience", "h", lambda array: array[::-1], "h must begin at 0 and rise by 1 a step"),
+        ("experience", "h", with_first(1), "h must begin at 0 and rise by 1 a step"),
+        ("experience", "state", with_first(1e200), r"state must stay below 1e\+100"),
+        ("experience", "next_state", with_first(-1e100), r"next_state must stay below 1e\+100"),
+        ("experience", "starts", with_first(1e200), r"starts must stay below 1e\+100"),
         ("transitions", "episode", lambda array: array.astype(float), "episode must be whole numbers"),
         ("transitions", "kept", lambda array: array.astype(int), "kept must be whole numbers or flags"),
         ("transitions", "states", with_first(np.nan), "states must be finite"),

@@ -45,6 +45,9 @@ class Placement:
 #: The longest episode: more was hardly meant, and a loop over its steps would not come back.
 MOST_STEPS = 10**9
 
+#: As far as a variable of a system may go: squares of larger numbers would overflow.
+FARTHEST_STATE = 1e100
+
 #: The default placement.
 CPU = Placement()
 
@@ -128,6 +131,13 @@ def check_finite(values: Array, name: str) -> None:
         raise ValueError(
             f"{name} must be finite, got {bad} NaN or infinite of {size} values in {values.dtype}"
         )
+
+
+def check_reach(values: Any, name: str) -> None:
+    """Refuse values of variables beyond what regressions can square."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest >= FARTHEST_STATE:
+        raise ValueError(f"{name} must stay below {FARTHEST_STATE:g}, got {largest:g}")
 
 
 def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:

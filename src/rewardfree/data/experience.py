@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, check_kind
+from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, check_kind, check_reach
 from rewardfree.data.csv_files import read_columns, write_columns
 from rewardfree.data.run_data import Explorer, RunData
 from rewardfree.data.run_files import read_run, write_run
@@ -131,7 +131,8 @@ class Experience(RunData):
             "next_state": self.spaces.state.checked(self.next_state, "next_state"),
             "starts": self.spaces.state.checked(self.starts, "starts"),
         }
-        for column in columns.values():
+        for name, column in columns.items():
+            check_reach(column, name)
             column.flags.writeable = False
         return replace(self, **columns)
 
