@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from reference_mesh import CLIMB, Stairs, cliff_plan, explored, linear_plan
+from reference_mesh import CLIMB, QUADRATIC, Linear, Stairs, cliff_plan, explored, linear_plan
 from reference_runs import small_world
 from rewardfree.experiments.run_maps import maps_are_there, read_maps
 from rewardfree.files import write_arrays
@@ -45,6 +45,8 @@ def made(name):
         return cliff_plan()
     if name == "table":
         return rf.plan(made("experience"), lambda state, action: -(state[:, 0] ** 2), horizon=5)
+    if name == "sampled":
+        return rf.plan(explored(Linear, 40), QUADRATIC, rf.Mean(clip="range"), horizon=3)
     return rf.plan(explored(Stairs, 40), CLIMB, rf.Mean(clip="range"), horizon=5)
 
 
@@ -147,6 +149,17 @@ def with_all(value):
         ("mesh", "sides", with_all(1), "at least two nodes a side"),
         ("mesh", "actions", with_first(np.nan), "actions must be finite"),
         ("mesh", "actions", lambda array: array[:0], "at least one action"),
+        (
+            "mesh",
+            "actions",
+            with_first(50.0),
+            r"actions must lie in the action space, and u in -2\.\.2, got 50",
+        ),
+        ("mesh", "actions", with_first(-2.001), r"and u in -2\.\.2, got -2\.001"),
+        ("noisy", "actions", with_first(50.0), "actions must lie in the action space"),
+        ("sampled", "actions", with_first(50.0), "actions must lie in the action space"),
+        ("sampled", "actions", lambda array: array[:0], "at least one action"),
+        ("values", "actions", with_first(7), r"actions must lie in 0\.\.1"),
         ("mesh", "seen", with_first(np.nan), "seen must be finite"),
         ("mesh", "seen_ends", lambda array: array[:-1], "seen_ends must be"),
         ("noisy", "residuals", with_first(np.inf), "residuals must be finite"),
@@ -169,6 +182,12 @@ def test_an_array_that_no_run_leaves_is_refused(saved, tmp_path, name, array, ch
         arrays[array] = change(arrays[array])
     with pytest.raises(ValueError, match=rf"(?s)file\.npz.*({said})"):
         loaded(arrays, tmp_path / "file.npz")
+
+
+def test_actions_may_be_rounded_as_gymnasium_rounds_its_bounds(saved, tmp_path):
+    arrays = saved("mesh")
+    arrays["actions"] = np.nextafter(arrays["actions"].astype(np.float32), np.float32(np.inf)).astype(float)
+    assert loaded(arrays, tmp_path / "file.npz").act(np.array([0.1])).shape == (1,)
 
 
 NESTED = "[" * 3000 + "]" * 3000
