@@ -839,9 +839,21 @@ def test_who_trusts_a_plan_may_let_it_import(cli, monkeypatch, plan, tmp_path, h
             "its options for gymnasium.make have pilot, which is none",
         ),
         ({"horizon": 10**18}, "horizon must be at most"),
+        ({"options": {"table": {"colour": "red"}}}, "there is no environment 'Pendulum-v1' to be made: "),
+        (
+            {"gymnasium": "FrozenLake-v1", "horizon": 5, "options": {"table": {"map_name": "sea"}}},
+            "there is no environment 'FrozenLake-v1' to be made with {'map_name': 'sea', ",
+        ),
     ],
 )
 def test_a_plan_for_what_is_no_environment_is_refused(cli, plan, changed, said):
     with_provenance(plan, **changed)
     code, _, complaints = cli("evaluate", plan, "--episodes", 1)
     assert code == 2 and len(complaints) == 1 and said in complaints[0]
+
+
+def test_a_world_that_fails_while_a_plan_is_played_is_told_in_one_line(cli, plan):
+    with_provenance(plan, options={"table": {"g": "abc"}})
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1)
+    assert (code, said, len(complaints)) == (1, [], 1)
+    assert complaints[0].startswith("rewardfree: the world failed at step 0: TypeError(")

@@ -20,6 +20,7 @@ from rewardfree.cli.console import Console
 from rewardfree.experiments.running import Interrupted
 from rewardfree.interruption import interrupted_later
 from rewardfree.registry import typed_name
+from rewardfree.strategies import WorldFailed
 
 Cluster = Annotated[
     str | None, typer.Option(help="A Dask scheduler, tcp://host:port: its workers run the units instead.")
@@ -58,6 +59,9 @@ class Command(TyperCommand):
                 return super().invoke(ctx)
             except ValueError as error:
                 raise ValueError(as_typed(str(error), options)) from error
+            except WorldFailed as failure:
+                typer.echo(f"rewardfree: {failure}", err=True)
+                raise typer.Exit(1) from failure
 
 
 def _say_warning(options: Mapping[str, str], message: Warning | str, *_: Any, **__: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +15,7 @@ from rewardfree.budget import MOST
 from rewardfree.evaluation.expectation import doubt_return
 from rewardfree.planning import MeshPlan, Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
+from rewardfree.strategies import WorldFailed
 from rewardfree.streams import stream
 from rewardfree.worlds import (
     Box,
@@ -101,14 +104,18 @@ def rollouts(
     size, first_states = len(copies), []
     for first in range(0, episodes, size):  # all at once where there can be several worlds, else one by one
         numbers = np.arange(first, min(first + size, episodes))
-        states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
+        with _failing("at the beginning of an episode"):
+            states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
         first_states += [np.array(state) for state in states]  # a world may work in place
         for h in range(steps):
             if not len(numbers):
                 break
             now = np.array(states)
             actions: Any = plan.act(now.copy(), h)  # a policy of one's own may work in place
-            after = [stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)]
+            with _failing(f"at step {h}"):
+                after = [
+                    stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)
+                ]
             next_states = np.array([step[0] for step in after])
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
@@ -122,6 +129,15 @@ def rollouts(
     if isinstance(plan, MeshPlan) and plan.horizon == steps and plan.reward.is_made_of(reward):
         doubt_return(plan, np.array(first_states), returns, discount)
     return Score(returns, lengths, ended)
+
+
+@contextmanager
+def _failing(where: str) -> Iterator[None]:
+    """Whatever a world raises there, as the error of a world."""
+    try:
+        yield
+    except Exception as error:
+        raise WorldFailed(f"the world failed {where}: {error!r}") from error
 
 
 def _reward_of(world: Any, reward: Any, horizon: int) -> Any:

@@ -70,11 +70,16 @@ STARTS = 20
 
 
 class WorldFailed(RuntimeError):
-    """The world raised an error or returned what is no state; `data` is what was collected before."""
+    """The world raised an error or returned what is no state; `data` is what was collected before.
 
-    def __init__(self, message: str, data: Experience) -> None:
-        seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
-        super().__init__(f"{message}; the {seen} in this error's .data")
+    Where a plan is played nothing is collected, and `data` is None.
+    """
+
+    def __init__(self, message: str, data: Experience | None = None) -> None:
+        if data is not None:
+            seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
+            message = f"{message}; the {seen} in this error's .data"
+        super().__init__(message)
         self.data = data
 
 

@@ -65,6 +65,9 @@ def from_gymnasium(
             made = gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
             raise ValueError(f"there is no environment {env!r} to be made: {error}") from None
+        except Exception as error:  # what an environment makes of its options
+            given = f"with {options!r:.200} " if options else ""
+            raise ValueError(f"there is no environment {env!r} to be made {given}here: {error!r}") from error
     elif options:
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
     if isinstance(made, gymnasium.vector.VectorEnv):

@@ -98,7 +98,7 @@ def explore(
             )
         except rf.WorldFailed as failure:
             before = "before the first step"  # nothing to keep: an earlier file of that name stays
-            if len(failure.data):
+            if failure.data:
                 keep(placed(failure.data, env).save, out)
                 before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
             typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
