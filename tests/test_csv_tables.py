@@ -394,6 +394,11 @@ def test_a_time_series_is_read_line_to_line(tmp_path):
         assert again.spaces.state == options.get("state", data.spaces.state)
 
 
+def test_actions_may_come_one_after_the_other(tmp_path):
+    data = own(tmp_path, table(*SERIES, names="x u"), action=(name for name in ["u"]))
+    assert data.spaces.names == ("x", "u", "next_x")
+
+
 def test_a_time_series_of_episodes_loses_the_last_line_of_each(tmp_path):
     rows = [(*row, episode) for row, episode in zip(SERIES, (7, 7, 7, 8, 8), strict=True)]
     data = own(tmp_path, table(*rows, names="x u episode"), action=["u"])
@@ -436,6 +441,18 @@ def test_a_time_series_gives_what_its_transitions_give(tmp_path):
     [
         (table(*SERIES, names="x u"), {}, "has no state: .*if its lines follow each other, give action="),
         (table(*SERIES, names="x u"), {"action": ["w"]}, "has no action|lacks the action w"),
+        (
+            table(*SERIES, names="x u"),
+            {"action": 3},
+            "action must be a space, or it must be a list of names, got 3",
+        ),
+        (table(*SERIES, names="x u"), {"action": [3]}, "must be a list of names, got .3."),
+        (table(*SERIES, names="x u"), {"state": 3}, "state must be a Box or Discrete, such as"),
+        (
+            table(*SERIES, names="x u"),
+            {"action": ["u"], "angles": 3},
+            "angles must be a list of names, got 3",
+        ),
         (table(*SERIES, names="x u"), {"action": "u"}, r"a list of names, got 'u': write \['u'\]"),
         (table(*SERIES, names="x u"), {"action": ["x", "u"]}, "lacks a state"),
         (table(*SERIES, names="x u"), {"state": rf.Box.of(y=(-1, 1))}, "lacks y"),

@@ -242,7 +242,7 @@ def test_a_world_that_returns_something_else_hears_what_is_wanted(world, said):
     with pytest.raises(rf.WorldFailed, match=said):
         rf.explore(world, FIXED, rf.Uniform(), steps=5)
     if "state must" not in said:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(rf.WorldFailed, match=said):
             rf.rollouts(world, Always(), "0", 2)
 
 

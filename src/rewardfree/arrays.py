@@ -140,6 +140,18 @@ def check_reach(values: Any, name: str) -> None:
         raise ValueError(f"{name} must stay below {FARTHEST_STATE:g}, got {largest:g}")
 
 
+def as_names(values: Any, name: str) -> tuple[str, ...]:
+    """`values` as names: any number of texts, one after the other; one text alone is refused."""
+    try:
+        names = () if isinstance(values, str) else tuple(values)
+    except TypeError:
+        names = (values,)
+    if isinstance(values, str) or not all(isinstance(each, str) for each in names):
+        example = f": write [{values!r}]" if isinstance(values, str) else ""
+        raise ValueError(f"{name} must be a list of names, got {values!r:.200}{example}")
+    return names
+
+
 def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:
     """`values` as finite points (n,d). A flat list is refused: it could be n points or d coordinates."""
     points = as_array(values, name)
