@@ -389,6 +389,16 @@ def test_a_film_has_a_frame_for_each_step_and_the_first_state(cli, plan, tmp_pat
     assert names_in(tmp_path) == ["film.gif", "plan.npz"]
 
 
+def test_a_film_does_not_replace_its_plan(cli, plan, tmp_path):
+    before = plan.read_bytes()
+    (tmp_path / "link.gif").symlink_to(plan)
+    for name in (plan, tmp_path / "link.gif"):
+        code, said, complaints = cli("evaluate", plan, "--episodes", 1, "--gif", name)
+        assert (code, said, len(complaints)) == (2, [], 1)
+        assert "holds the plan, which the film would replace: give --gif another name" in complaints[0]
+    assert plan.read_bytes() == before
+
+
 def test_a_film_is_as_long_as_the_episodes_that_were_explored(cli, tmp_path):
     """Also of an environment that has no time limit of its own."""
     gymnasium.register("Endless-v0", entry_point=PendulumEnv)
@@ -480,6 +490,19 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     assert code == 0 and said == [repr(plan)]
     code, _, complaints = cli("plan", tmp_path / "finite.npz", "--reward", "s")
     assert code == 2 and "finite world" in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("x.jpg", "form must be one of"), ("x", "form must be one of"), ("pipe.png", "is a device, a pipe")],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_any_work(
+    cli, monkeypatch, data, tmp_path, name, wanted
+):
+    monkeypatch.setattr("rewardfree.cli.commands.systems.diagnose", lambda data: pytest.fail("it worked"))
+    os.mkfifo(tmp_path / "pipe.png")
+    code, said, complaints = cli("info", data, "--out", tmp_path / name)
+    assert (code, said, len(complaints)) == (2, [], 1) and wanted in complaints[0]
 
 
 def test_a_plan_without_a_mesh_has_no_picture(cli, tmp_path):

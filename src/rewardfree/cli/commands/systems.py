@@ -21,6 +21,7 @@ from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import experience_lines, plan_lines, transitions_lines
 from rewardfree.report.experience import experience_figure, plan_figure
 from rewardfree.report.film import open_film, write_film
+from rewardfree.report.pictures import check_forms
 from rewardfree.report.style import save
 
 #: What a formula may hold, beside the names of a world's variables.
@@ -187,6 +188,8 @@ def evaluate(
     """
     if gif is not None:
         check_target(gif)
+        if gif.exists() and gif.samefile(plan):
+            raise ValueError(f"{gif} holds the plan, which the film would replace: give --gif another name")
     if kind_of(plan) in ("Experience", "Transitions"):
         raise ValueError(f"{plan} holds data: make a plan of them with `rewardfree plan`")
     played = rf.load_plan(plan)
@@ -239,6 +242,10 @@ def info(
     Example: `rewardfree info pendulum.npz --out pendulum.png`
     """
     figure = None
+    if out is not None:  # before any work
+        check_forms([out.suffix.lstrip(".")])
+        out.parent.mkdir(parents=True, exist_ok=True)
+        check_target(out)
     if file.suffix == ".csv" or kind_of(file) == "Experience":
         data = _experience(file, action)
         diagnosis = _diagnosis(data)
