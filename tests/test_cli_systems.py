@@ -389,6 +389,16 @@ def test_a_film_has_a_frame_for_each_step_and_the_first_state(cli, plan, tmp_pat
     assert names_in(tmp_path) == ["film.gif", "plan.npz"]
 
 
+def test_a_film_is_made_without_a_word_of_sdl(plan, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    environment.pop("SDL_VIDEODRIVER", None)
+    typed = ["evaluate", plan, "--episodes", "1", "--gif", tmp_path / "film.gif"]
+    code = "import rewardfree_command; rewardfree_command.main()"
+    command = [sys.executable, "-c", code, *map(str, typed)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "XDG_RUNTIME_DIR" not in done.stderr, done.stderr
+
+
 def test_a_film_does_not_replace_its_plan(cli, plan, tmp_path):
     before = plan.read_bytes()
     (tmp_path / "link.gif").symlink_to(plan)

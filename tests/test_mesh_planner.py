@@ -322,3 +322,20 @@ def test_starts_decide_what_is_expected():
     costs, _ = riccati(H)
     assert near.expected == pytest.approx(-costs[0] * 0.01, abs=0.005)
     assert far.expected == pytest.approx(-costs[0], abs=0.005)
+
+
+def test_a_horizon_that_nobody_would_wait_for_is_refused():
+    data = explored(Linear, 40)
+    said = r"horizon must be at most [\d,]+ with [\d,]+ nodes .*, got 1,000,000,000: .* or horizon=math\.inf"
+    with pytest.raises(ValueError, match=said):
+        rf.plan(data, "-x**2", horizon=10**9)
+    with pytest.raises(ValueError, match=r"at most 250,000,000 with 40 transitions, got 1,000,000,000"):
+        rf.plan(data, "-x**2", rf.Mean(clip="range"), horizon=10**9)
+
+
+@pytest.mark.parametrize(
+    ("discount", "said"),
+    [(0.99, "discount 0.99,"), (1 - 1e-10, "discount 0.9999999999,"), (1 - 1 / 3000, "discount 0.999667,")],
+)
+def test_a_discount_below_1_is_not_shown_as_1(discount, said):
+    assert said in repr(rf.plan(explored(Linear, 40), "-x**2", horizon=3, discount=discount))

@@ -87,6 +87,8 @@ def rollouts(
     own reward that return much less than its model says raise `rf.doubts.MissedReturn`.
     """
     episodes, seed = count(episodes, "episodes", at_most=MOST), count(seed, "seed", at_least=0)
+    if not callable(getattr(plan, "act", None)):
+        raise TypeError(f"plan must be a plan, or a policy with act(state, h), got {plan!r:.200}")
     system = as_world(world)
     simulator = LabelledWorld(system) if isinstance(system, FiniteWorld) else system
     check_declared(simulator)
@@ -117,6 +119,10 @@ def rollouts(
                     stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)
                 ]
             next_states = np.array([step[0] for step in after])
+            if next_states.dtype.kind not in "iufb":
+                raise ValueError(
+                    f"the world returned a state that is no real numbers at step {h}, got {next_states.dtype}"
+                )
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
             if isinstance(simulator.action, Box):  # in whatever dtype the world takes them

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
 
 
+#: Steps times nodes, states or samples that one plan may take.
+MOST_WORK = 10**10
+
+
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
     """What is to be planned: data, rewards, and what a user said beside them; checked when it is made."""
@@ -142,6 +146,15 @@ class PlanRequest:
         return int(self.horizon)
 
 
+def check_work(horizon: int | None, places: int, what: str, remedy: str = "") -> None:
+    """Refuse more steps of planning than anybody would wait for."""
+    if horizon is not None and horizon * places > MOST_WORK:
+        raise ValueError(
+            f"horizon must be at most {MOST_WORK // places:,} with {places:,} {what}, got {horizon:,}: "
+            f"every step is planned for by itself, give a shorter one{remedy}"
+        )
+
+
 class Planner(ABC):
     """From reward-free data to a policy for each of some rewards."""
 
@@ -221,7 +234,7 @@ class Plan(ABC):
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,...), and whether it was one."""
-        states = np.asarray(one_given(state, observation))
+        states = np.asarray(one_given(state, observation, "an index or a label"))
         return (states[None], True) if states.ndim == 0 else (states, False)
 
     def _as_taken(self, actions: Any) -> Any:
@@ -248,7 +261,10 @@ class Plan(ABC):
     def _details(self) -> list[str]:
         """More parts of the repr: horizon and discount."""
         steps = "no end" if self.horizon is None else f"horizon {self.horizon}"
-        return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
+        if self.discount == 1.0:
+            return [steps]
+        digits = (f"{self.discount:.{n}g}" for n in range(6, 18))
+        return [steps, f"discount {next(text for text in digits if text != '1')}"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -278,7 +294,7 @@ class WorldPlan(Plan):
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """What was given as states (n,d), and whether it was one."""
         space, how = self.spaces.state, self.observation
-        given = np.asarray(one_given(state, observation))
+        given = np.asarray(one_given(state, observation, ", ".join(space.names), how))
         if observation is not None and how is not None:
             seen = given.astype(np.float64)
             check_finite(seen, "observation")
@@ -293,8 +309,13 @@ class WorldPlan(Plan):
         return space.checked(given[None] if single else given, "state"), single
 
 
-def one_given(state: Any, observation: Any) -> Any:
-    """State or observation, whichever was given."""
+def one_given(state: Any, observation: Any, parts: str, how: Observation | None = None) -> Any:
+    """State or observation, whichever was given; `parts` and `how` say what these are."""
     if (state is None) == (observation is None):
-        raise ValueError("give a state, or observation=, and not both")
+        seen = "" if how is None else f" ({how})"
+        came = "neither" if state is None else "both"
+        raise ValueError(
+            f"give a state ({parts}), such as plan.act(state, h=0), or observation={seen}, and not both: "
+            f"got {came}"
+        )
     return state if observation is None else observation

@@ -29,7 +29,7 @@ from rewardfree.model import Model
 from rewardfree.planning.mesh.imagined import imagined_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
-from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.planning.planner import Planner, PlanRequest, check_work
 from rewardfree.planning.trust import doubt_fit, doubt_states, named
 from rewardfree.posterior import linear_algebra
 from rewardfree.progress import Tell, parts
@@ -348,6 +348,8 @@ def plan_on_mesh(
         preparation = Preparation.of(
             planner, data, request.model, request.terminated, predictor, request.placement
         )
+        end = ", or horizon=math.inf and a discount below 1, which plan for no end"
+        check_work(horizon, preparation.on_mesh.mesh.size, "nodes of the mesh", end)
         request.tell(0.0)  # a fit is no measure of what is left
         starts = _starts(preparation.dynamics.space, data, request.starts)
         counted = request.counted_discount
