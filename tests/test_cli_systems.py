@@ -390,6 +390,26 @@ def test_a_film_has_a_frame_for_each_step_and_the_first_state(cli, plan, tmp_pat
     assert names_in(tmp_path) == ["film.gif", "plan.npz"]
 
 
+def test_a_film_is_made_without_a_word_of_sdl(plan, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    environment.pop("SDL_VIDEODRIVER", None)
+    typed = ["evaluate", plan, "--episodes", "1", "--gif", tmp_path / "film.gif"]
+    code = "import rewardfree_command; rewardfree_command.main()"
+    command = [sys.executable, "-c", code, *map(str, typed)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "XDG_RUNTIME_DIR" not in done.stderr, done.stderr
+
+
+def test_a_film_does_not_replace_its_plan(cli, plan, tmp_path):
+    before = plan.read_bytes()
+    (tmp_path / "link.gif").symlink_to(plan)
+    for name in (plan, tmp_path / "link.gif"):
+        code, said, complaints = cli("evaluate", plan, "--episodes", 1, "--gif", name)
+        assert (code, said, len(complaints)) == (2, [], 1)
+        assert "holds the plan, which the film would replace: give --gif another name" in complaints[0]
+    assert plan.read_bytes() == before
+
+
 def test_a_film_is_as_long_as_the_episodes_that_were_explored(cli, tmp_path):
     """Also of an environment that has no time limit of its own."""
     gymnasium.register("Endless-v0", entry_point=PendulumEnv)
@@ -458,6 +478,14 @@ def test_info_draws_the_same_picture_twice(cli, data, tmp_path):
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
+@pytest.mark.filterwarnings("always::rewardfree.doubts.LeftOutColumns")
+def test_info_says_which_columns_are_states_and_actions(cli, tmp_path):
+    (tmp_path / "log.csv").write_text("x,v,push,time\n0,1,0.5,0.1\n1,2,0.3,0.2\n2,1,0.1,0.3\n")
+    code, said, complaints = cli("info", tmp_path / "log.csv", "--action", "push")
+    assert code == 0 and "variables   states x, v; actions push" in said
+    assert len(complaints) == 1 and "log.csv: time was left out" in complaints[0]
+
+
 def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     rf.explore(Linear(), AUTO, rf.Uniform(), steps=40, progress=False).to_csv(tmp_path / "data.csv")
     code, said, _ = cli("info", tmp_path / "data.csv")
@@ -478,6 +506,19 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
     assert code == 0 and said == [repr(plan)]
     code, _, complaints = cli("plan", tmp_path / "finite.npz", "--reward", "s")
     assert code == 2 and "finite world" in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("x.jpg", "form must be one of"), ("x", "form must be one of"), ("pipe.png", "is a device, a pipe")],
+)
+def test_a_picture_that_cannot_be_written_is_refused_before_any_work(
+    cli, monkeypatch, data, tmp_path, name, wanted
+):
+    monkeypatch.setattr("rewardfree.cli.commands.systems.diagnose", lambda data: pytest.fail("it worked"))
+    os.mkfifo(tmp_path / "pipe.png")
+    code, said, complaints = cli("info", data, "--out", tmp_path / name)
+    assert (code, said, len(complaints)) == (2, [], 1) and wanted in complaints[0]
 
 
 def test_a_plan_without_a_mesh_has_no_picture(cli, tmp_path):
@@ -907,9 +948,21 @@ def test_who_trusts_a_plan_may_let_it_import(cli, monkeypatch, plan, tmp_path, h
             "its options for gymnasium.make have pilot, which is none",
         ),
         ({"horizon": 10**18}, "horizon must be at most"),
+        ({"options": {"table": {"colour": "red"}}}, "there is no environment 'Pendulum-v1' to be made: "),
+        (
+            {"gymnasium": "FrozenLake-v1", "horizon": 5, "options": {"table": {"map_name": "sea"}}},
+            "there is no environment 'FrozenLake-v1' to be made with {'map_name': 'sea', ",
+        ),
     ],
 )
 def test_a_plan_for_what_is_no_environment_is_refused(cli, plan, changed, said):
     with_provenance(plan, **changed)
     code, _, complaints = cli("evaluate", plan, "--episodes", 1)
     assert code == 2 and len(complaints) == 1 and said in complaints[0]
+
+
+def test_a_world_that_fails_while_a_plan_is_played_is_told_in_one_line(cli, plan):
+    with_provenance(plan, options={"table": {"g": "abc"}})
+    code, said, complaints = cli("evaluate", plan, "--episodes", 1)
+    assert (code, said, len(complaints)) == (1, [], 1)
+    assert complaints[0].startswith("rewardfree: the world failed at step 0: TypeError(")

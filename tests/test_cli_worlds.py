@@ -59,6 +59,15 @@ def grid():
     return rf.FiniteWorld(np.ones((2, 2, 2)) / 2, 5)
 
 
+class Six(Cart):
+    state = rf.Box((*"abcdfg",), (-1.0,) * 6, (1.0,) * 6, (False,) * 6)
+
+
+class Free(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+    action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+
+
 def number():
     return 5
 
@@ -170,7 +179,17 @@ def test_nothing_is_imported_unasked(cli, command):
         ("my_world:Nothing", (), "world 'my_world:Nothing' cannot be imported"),
         ("no_such:Cart", (), "world 'no_such:Cart' cannot be imported: No module named 'no_such'"),
         ("my_world:Sized", (), "my_world:Sized must be made without arguments, such as by a function: "),
-        ("my_world:number", (), "env must be a Gymnasium environment or its id, got 5"),
+        (
+            "my_world:number",
+            (),
+            "my_world:number must be or make an rf.World, or a Gymnasium environment or its id, got 5",
+        ),
+        ("my_world:Six", ("--strategy", "scout"), "g: use --strategy uniform or --strategy greedy"),
+        (
+            "my_world:Free",
+            ("--horizon", 5),
+            "and action has none: give bounds in a world of your own (module:",
+        ),
         ("my_world:grid", (), "my_world:grid has finitely many states and a table: use it from Python"),
         ("my_world:pendulum", (), "no time limit: give --horizon, the steps of an episode"),
         ("my_world:Cart", ("--horizon", 9), "my_world:Cart says this itself: leave out --horizon"),
@@ -269,6 +288,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_anything_is_played(cli, mo
             ("explore", "Pendulum-v1", "--strategy", "generative", "--episodes", 3),
             "use --steps or --transitions",
         ),
+        (("explore", "Blackjack-v1"), "the observation space must be a Box or Discrete, got Tuple"),
         (("explore", newest("CliffWalking")), "give --horizon, the steps of an episode"),
         (("plan", "data.npz", "--reward", "theta^2"), "a power is written x**2"),
         (("plan", "plan.npz", "--reward", "1"), "holds a plan: play it with `rewardfree evaluate`"),
@@ -294,6 +314,14 @@ def test_python_becomes_what_is_typed():
         ("got steps=10, other=2", "got --steps 10, other=2"),
         ("use rf.Scout() or Uniform()", "use --strategy scout or --strategy uniform"),
         ('use rf.Generative(candidates="sobol")', 'use rf.Generative(candidates="sobol")'),
+        (
+            'use rf.Uniform(), rf.Qiu() or rf.Generative(candidates="sobol")',
+            "use --strategy uniform or --strategy qiu",
+        ),
+        (
+            "give bounds={'x': (low, high)} or pilot=500, which measures them by random steps",
+            "give bounds in a world of your own (module:Class --allow-imports)",
+        ),
         ("give a limit (rf.explore takes it)", "give a limit"),
         ("x == 3 and steps == 2", "x == 3 and steps == 2"),
         ("max_sigma must be positive, got -1.0", "--max-sigma must be positive, got -1.0"),

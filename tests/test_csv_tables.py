@@ -17,6 +17,7 @@ from recorded_runs import (
     made,
     read,
 )
+from rewardfree.doubts import LeftOutColumns, NoFirstStates
 from rewardfree.evaluation.diagnosis import diagnose
 from rewardfree.worlds import Spaces
 
@@ -63,7 +64,7 @@ def table(*rows, names="x u next_x"):
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=2, max_size=6))
+@given(st.lists(st.tuples(*[st.floats(-9e99, 9e99)] * 3), min_size=2, max_size=6))
 def test_any_number_keeps_its_last_bit(tmp_path, rows):
     (tmp_path / "own.csv").write_text(table(*rows))
     data = rf.Experience.from_csv(
@@ -117,10 +118,81 @@ def test_episodes_and_steps_that_are_given_are_taken(tmp_path):
         (3, 9.0, 0.3, 9.5, -1, 1),
     ]
     data = own(tmp_path, table(*rows, names=names))
-    assert data.episode.tolist() == [4, 4, 7, -1, -1] and data.h.tolist() == [0, 1, 0, 0, 3]
+    assert data.episode.tolist() == [0, 0, 1, -1, -1] and data.h.tolist() == [0, 1, 0, 0, 3]
     assert data.kept.tolist() == [True, False, True, True, True]
     assert data.starts.tolist() == [[0.0], [2.0]] and data.horizon == 4
     assert own(tmp_path, table(*rows, names=names), horizon=12).horizon == 12
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 1, 2), (1, 1, 2, 3), (5, 5, 6, 7), (9, 9, 3, 4)])
+def test_episodes_are_numbered_from_0_whatever_the_table_calls_them(tmp_path, numbers):
+    rows = [(0.0, 0.5, 1.0), (1.0, 0.7, 2.0), (2.0, 0.1, 4.0), (9.0, 0.2, 9.5)]
+    rows = [(*row, number) for row, number in zip(rows, numbers, strict=True)]
+    data = own(tmp_path, table(*rows, names="x u next_x episode"))
+    assert data.episode.tolist() == [0, 0, 1, 2] and data.episodes == 3
+    assert len(data.first(episodes=1)) == 2 and data.first(episodes=2).starts.tolist() == [[0.0], [2.0]]
+    data.save(tmp_path / "own.npz")
+    assert_same(rf.load(tmp_path / "own.npz"), data)
+
+
+@pytest.mark.parametrize("clock", ["time", "Timestamp", "step", "index", ""])
+def test_what_tells_the_time_is_a_variable_only_if_one_says_so(tmp_path, clock):
+    series = table(*((100.0 + t, *row) for t, row in enumerate(SERIES)), names="CLOCK x u")
+    series = series.replace("CLOCK", clock)
+    said = rf"own\.csv: {clock or 'a column without a name'} was left out"
+    with pytest.warns(LeftOutColumns, match=said) as raised:
+        data = own(tmp_path, series, action=["u"])
+    assert len(raised) == 1 and data.spaces.names == ("x", "u", "next_x")
+    assert data.episode.tolist() == [0] * 4
+    transitions = table(*((*row, 3.0 * t) for t, row in enumerate(WALK)), names="x u next_x CLOCK")
+    with pytest.warns(LeftOutColumns):
+        data = own(tmp_path, transitions.replace("CLOCK", clock))
+    assert data.spaces.names == ("x", "u", "next_x")
+
+
+def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
+    series = table(*((t, *row) for t, row in enumerate(SERIES)), names="time x u")
+    box = rf.Box.of(time=(0, 9), x=(-5, 5))
+    assert own(tmp_path, series, state=box, action=["u"]).spaces.state == box
+    twins = table((0.0, 1.0, 0.5, 0.1, 1.5), (0.1, 1.5, 0.7, 0.2, 2.0), names="time x u next_time next_x")
+    assert own(tmp_path, twins).spaces.names == ("time", "x", "u", "next_time", "next_x")
+    own(tmp_path, series, state=rf.Box.of(x=(-5, 5)), action=["u"])  # nothing of it could be a variable
+    assert not recwarn.list
+
+
+def test_an_episode_that_comes_again_is_refused(tmp_path):
+    rows = [(0.0, 0.5, 1.0, 3), (5.0, 0.7, 2.0, 4), (1.0, 0.1, 4.0, 3)]
+    with pytest.raises(ValueError, match=r"episode 3 comes again after lines of another one: .* a number of"):
+        own(tmp_path, table(*rows, names="x u next_x episode"))
+    queries = [(0.0, 0.5, 1.0, 3), (5.0, 0.7, 2.0, -1), (1.0, 0.1, 4.0, 4), (6.0, 0.1, 4.0, -1)]
+    data = own(tmp_path, table(*queries, names="x u next_x episode"))
+    assert data.episode.tolist() == [0, -1, 1, -1]
+
+
+def test_steps_that_are_counted_from_1_keep_their_first_states(tmp_path):
+    names = "x u next_x episode h"
+    rows = [(0.0, 0.5, 1.0, 1, 1), (1.0, 0.7, 2.0, 1, 2), (5.0, 0.1, 4.0, 2, 1)]
+    data = own(tmp_path, table(*rows, names=names))
+    assert data.h.tolist() == [0, 1, 0] and data.starts.tolist() == [[0.0], [5.0]] and data.horizon == 2
+    series = own(
+        tmp_path, table(*((*row, h + 1) for h, row in enumerate(SERIES)), names="x u h"), action=["u"]
+    )
+    assert series.h.tolist() == [0, 1, 2, 3] and series.starts.tolist() == [[0.0]]
+
+
+def test_a_recording_that_begins_later_says_that_it_has_no_first_states(tmp_path):
+    rows = [(0.0, 0.5, 1.0, 7), (1.0, 0.7, 2.0, 8), (2.0, 0.1, 4.0, 9)]
+    with pytest.warns(NoFirstStates, match="h is never 0: count the steps of an episode from 0") as said:
+        data = own(tmp_path, table(*rows, names="x u next_x h"))
+    assert len(said) == 1 and len(data.starts) == 0 and data.h.tolist() == [7, 8, 9]
+    data.save(tmp_path / "own.npz")
+    assert_same(rf.load(tmp_path / "own.npz"), data)
+
+
+def test_steps_that_begin_again_begin_an_episode(tmp_path):
+    rows = [(0.0, 0.5, 1.0, 0), (1.0, 0.7, 0.0, 1), (0.0, 0.1, 4.0, 0)]  # at rest: the states go on
+    data = own(tmp_path, table(*rows, names="x u next_x h"))
+    assert data.episode.tolist() == [0, 0, 1] and data.starts.tolist() == [[0.0], [0.0]]
 
 
 def test_episodes_without_steps_are_counted_from_their_first(tmp_path):
@@ -212,6 +284,8 @@ def test_a_users_own_table_is_saved_and_planned_from(tmp_path):
         ("x,u,next_x,terminated\n0,0.5,1,0.5\n1,1,2,0\n", "terminated must be 0 or 1, .* got 0.5"),
         ("x,u,next_x,terminated\n0,0.5,1,nan\n1,1,2,0\n", r"own\.csv, line 2: 4 finite numbers"),
         ("x,u,next_x,kept\n0,0.5,1,1\n1,1,2,-1\n", "kept must be 0 or 1, .* got -1"),
+        ("x,u,next_x\n0,0.5,1e200\n1,1,2\n", r"next_state must stay below 1e\+100, got 1e\+200"),
+        ("x,u,next_x,episode,h\n0,0.5,1,0,1\n1,1,2,0,0\n", "h must rise within an episode"),
         (f"x,u,{'y' * 200_000}\n0,0.5,1\n", "is no table of numbers: field larger"),
     ],
 )
@@ -321,6 +395,11 @@ def test_a_time_series_is_read_line_to_line(tmp_path):
         assert again.spaces.state == options.get("state", data.spaces.state)
 
 
+def test_actions_may_come_one_after_the_other(tmp_path):
+    data = own(tmp_path, table(*SERIES, names="x u"), action=(name for name in ["u"]))
+    assert data.spaces.names == ("x", "u", "next_x")
+
+
 def test_a_time_series_of_episodes_loses_the_last_line_of_each(tmp_path):
     rows = [(*row, episode) for row, episode in zip(SERIES, (7, 7, 7, 8, 8), strict=True)]
     data = own(tmp_path, table(*rows, names="x u episode"), action=["u"])
@@ -329,7 +408,7 @@ def test_a_time_series_of_episodes_loses_the_last_line_of_each(tmp_path):
         0.75,
         3.5,
     ]
-    assert data.episode.tolist() == [7, 7, 8] and data.h.tolist() == [0, 1, 0]
+    assert data.episode.tolist() == [0, 0, 1] and data.h.tolist() == [0, 1, 0]
     assert data.starts.tolist() == [[0.0], [3.0]]
     steps = [(*row, h) for row, h in zip(SERIES, (0, 1, 2, 0, 1), strict=True)]
     by_step = own(tmp_path, table(*steps, names="x u h"), action=["u"])
@@ -363,9 +442,23 @@ def test_a_time_series_gives_what_its_transitions_give(tmp_path):
     [
         (table(*SERIES, names="x u"), {}, "has no state: .*if its lines follow each other, give action="),
         (table(*SERIES, names="x u"), {"action": ["w"]}, "has no action|lacks the action w"),
+        (
+            table(*SERIES, names="x u"),
+            {"action": 3},
+            "action must be a space, or it must be a list of names, got 3",
+        ),
+        (table(*SERIES, names="x u"), {"action": [3]}, "must be a list of names, got .3."),
+        (table(*SERIES, names="x u"), {"state": 3}, "state must be a Box or Discrete, such as"),
+        (
+            table(*SERIES, names="x u"),
+            {"action": ["u"], "angles": 3},
+            "angles must be a list of names, got 3",
+        ),
         (table(*SERIES, names="x u"), {"action": "u"}, r"a list of names, got 'u': write \['u'\]"),
         (table(*SERIES, names="x u"), {"action": ["x", "u"]}, "lacks a state"),
         (table(*SERIES, names="x u"), {"state": rf.Box.of(y=(-1, 1))}, "lacks y"),
+        ("x,u,terminated\n0,0.5,0\n1,1,0.5\n", {"action": ["u"]}, "terminated must be 0 or 1, .* got 0.5"),
+        ("x,u,terminated\n0,0.5,0\n1,1,7\n", {"action": ["u"]}, "terminated must be 0 or 1, .* got 7"),
         (table((0.0, 0.5), names="x u"), {"action": ["u"]}, "no line that follows another of its episode"),
         (table((0.0, 0.5, 1), (1.0, 0.5, 2), names="x u episode"), {"action": ["u"]}, "no line that follows"),
     ],

@@ -271,3 +271,14 @@ def test_a_random_tie_is_the_same_query_for_every_step():
     data = rf.explore(small_world(), model(), rf.Generative(ties="random"), samples_per_step=9, seed=1)
     points = data.points(slice(None)).reshape(9, 4)
     assert (points == points[:, :1]).all() and points[0, 0] != 0
+
+
+def test_a_horizon_that_fills_the_memory_is_named(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError("no room for 74.5 GiB")
+
+    monkeypatch.setattr("rewardfree.strategies.run_batch.FiniteEstimate", full)
+    with pytest.raises(
+        MemoryError, match=r"no room for 74\.5 GiB; this world's horizon of 4 steps asks for that"
+    ):
+        rf.explore(small_world(), rf.Model(rf.Matern(1.5, 0.3), 0.1), rf.Online(0.1), steps=20)

@@ -31,7 +31,11 @@ from reference_runs import newest
             {"observation_space": gym_spaces.Box(np.float32([-1, 3, 0]), np.float32([1, 3, 1]))},
             "variable 1 of the observation space is constant: leave it out",
         ),
-        ({"action_space": gym_spaces.Box(-np.inf, np.inf, (1,))}, "an action needs bounds, and action"),
+        (
+            {"action_space": gym_spaces.Box(-np.inf, np.inf, (1,))},
+            r"an action needs bounds, and action has none: give bounds=\{'action': \(low, high\)\}$",
+        ),
+        ({"action_space": gym_spaces.MultiDiscrete([2, 2])}, r"got MultiDiscrete.*gymnasium\.ActionWrapper"),
     ],
 )
 def test_a_space_that_cannot_be_learnt_from_is_refused(changed, said):
@@ -58,6 +62,20 @@ def test_a_space_that_cannot_be_learnt_from_is_refused(changed, said):
         (OnlyOne(), {"horizon": 5, "bounds": {"s0": (1, 0)}}, "s0 must have low < high"),
         (OnlyOne(), {"horizon": 5, "bounds": {"s0": 4}}, 's0 must be "angle"'),
         (OnlyOne(), {"horizon": 5, "pilot": 0}, "pilot must be a whole number of at least 1, got 0"),
+        (
+            OnlyOne(),
+            {"horizon": 5, "names": "ab"},
+            r"names must be a list of names, got 'ab': write \['ab'\]",
+        ),
+        (OnlyOne(), {"horizon": 5, "names": 3}, "names must be a list of names, got 3"),
+        (OnlyOne(), {"horizon": 5, "names": [3, 4]}, r"names must be a list of names, got \[3, 4\]"),
+        (OnlyOne(), {"horizon": 5, "angles": "s0"}, "angles must be a list of names, got 's0'"),
+        (
+            OnlyOne(),
+            {"horizon": 5, "names": ("h", "v")},
+            "a variable cannot be called h: formulas and tables",
+        ),
+        ("Blackjack-v1", {}, r"must be a Box or Discrete, got Tuple\(.*wrap the environment"),
         (None, {}, "env must be a Gymnasium environment or its id, got None"),
         (OnlyOne, {"horizon": 5}, "env must be a Gymnasium environment or its id"),
     ],
@@ -71,6 +89,14 @@ def test_what_is_no_environment_is_refused(env, options, said):
 def test_what_cannot_be_made_is_refused_in_one_way(env, options):
     with pytest.raises(ValueError, match="to be made"):
         rf.from_gymnasium(env, **options)
+
+
+def test_names_and_angles_may_come_one_after_the_other():
+    world = rf.from_gymnasium(
+        OnlyOne(), horizon=5, names=(name for name in "xv"), angles=(name for name in ["x"])
+    )
+    assert world.state.names == ("x", "v") and world.state.angles == (True, False)
+    assert world.provenance["names"] == ("x", "v") and world.provenance["angles"] == ("x",)
 
 
 def test_a_remedy_that_is_named_works():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rewardfree as rf
-from reference_mesh import CLIMB, Stairs, cliff_plan, explored, linear_plan
+from reference_mesh import CLIMB, QUADRATIC, Linear, Stairs, cliff_plan, explored, linear_plan
 from reference_runs import small_world
 from rewardfree.experiments.run_maps import maps_are_there, read_maps
 from rewardfree.files import write_arrays
@@ -45,6 +45,8 @@ def made(name):
         return cliff_plan()
     if name == "table":
         return rf.plan(made("experience"), lambda state, action: -(state[:, 0] ** 2), horizon=5)
+    if name == "sampled":
+        return rf.plan(explored(Linear, 40), QUADRATIC, rf.Mean(clip="range"), horizon=3)
     return rf.plan(explored(Stairs, 40), CLIMB, rf.Mean(clip="range"), horizon=5)
 
 
@@ -80,6 +82,11 @@ def with_first(value):
     return change
 
 
+def with_last(value):
+    """The array with another last entry."""
+    return lambda array: with_first(value)(array[::-1])[::-1]
+
+
 def with_all(value):
     return lambda array: np.full_like(array, value, dtype=np.result_type(array, np.array(value)))
 
@@ -92,6 +99,16 @@ def with_all(value):
         ("transitions", "h", with_first(10**6), r"h must lie in 0\.\.3, got"),
         ("transitions", "h", with_first(-1), r"h must lie in 0\.\.3, got -1"),
         ("transitions", "episode", with_first(-2), r"episode must lie in -1\.\."),
+        ("transitions", "episode", with_last(2**53), "episode must begin at 0 and rise by at most 1"),
+        ("transitions", "episode", lambda array: array[::-1], "episode must begin at 0 and rise by at most"),
+        ("transitions", "h", lambda array: array[::-1], "h must begin at 0 and rise by 1 a step"),
+        ("experience", "episode", with_last(2**53), "episode must begin at 0 and rise by at most 1"),
+        ("experience", "episode", lambda array: array + 1, "must begin at 0 and rise by at most 1 .*got 1"),
+        ("experience", "h", lambda array: array[::-1], "h must begin at 0 and rise by 1 a step"),
+        ("experience", "h", with_first(1), "h must begin at 0 and rise by 1 a step"),
+        ("experience", "state", with_first(1e200), r"state must stay below 1e\+100"),
+        ("experience", "next_state", with_first(-1e100), r"next_state must stay below 1e\+100"),
+        ("experience", "starts", with_first(1e200), r"starts must stay below 1e\+100"),
         ("transitions", "episode", lambda array: array.astype(float), "episode must be whole numbers"),
         ("transitions", "kept", lambda array: array.astype(int), "kept must be whole numbers or flags"),
         ("transitions", "states", with_first(np.nan), "states must be finite"),
@@ -132,6 +149,17 @@ def with_all(value):
         ("mesh", "sides", with_all(1), "at least two nodes a side"),
         ("mesh", "actions", with_first(np.nan), "actions must be finite"),
         ("mesh", "actions", lambda array: array[:0], "at least one action"),
+        (
+            "mesh",
+            "actions",
+            with_first(50.0),
+            r"actions must lie in the action space, and u in -2\.\.2, got 50",
+        ),
+        ("mesh", "actions", with_first(-2.001), r"and u in -2\.\.2, got -2\.001"),
+        ("noisy", "actions", with_first(50.0), "actions must lie in the action space"),
+        ("sampled", "actions", with_first(50.0), "actions must lie in the action space"),
+        ("sampled", "actions", lambda array: array[:0], "at least one action"),
+        ("values", "actions", with_first(7), r"actions must lie in 0\.\.1"),
         ("mesh", "seen", with_first(np.nan), "seen must be finite"),
         ("mesh", "seen_ends", lambda array: array[:-1], "seen_ends must be"),
         ("noisy", "residuals", with_first(np.inf), "residuals must be finite"),
@@ -154,6 +182,12 @@ def test_an_array_that_no_run_leaves_is_refused(saved, tmp_path, name, array, ch
         arrays[array] = change(arrays[array])
     with pytest.raises(ValueError, match=rf"(?s)file\.npz.*({said})"):
         loaded(arrays, tmp_path / "file.npz")
+
+
+def test_actions_may_be_rounded_as_gymnasium_rounds_its_bounds(saved, tmp_path):
+    arrays = saved("mesh")
+    arrays["actions"] = np.nextafter(arrays["actions"].astype(np.float32), np.float32(np.inf)).astype(float)
+    assert loaded(arrays, tmp_path / "file.npz").act(np.array([0.1])).shape == (1,)
 
 
 NESTED = "[" * 3000 + "]" * 3000

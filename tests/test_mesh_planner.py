@@ -364,3 +364,20 @@ def test_a_variable_that_never_changes_does_no_harm(constant, strategy):
 def test_constants_beside_a_coin_do_no_harm():
     data = rf.explore(Beside(0.5, 2, coin=0.3), strategy=rf.Uniform(), transitions=150, progress=False)
     assert np.isfinite(rf.plan(data, "x + y").expected)
+
+
+def test_a_horizon_that_nobody_would_wait_for_is_refused():
+    data = explored(Linear, 40)
+    said = r"horizon must be at most [\d,]+ with [\d,]+ nodes .*, got 1,000,000,000: .* or horizon=math\.inf"
+    with pytest.raises(ValueError, match=said):
+        rf.plan(data, "-x**2", horizon=10**9)
+    with pytest.raises(ValueError, match=r"at most 250,000,000 with 40 transitions, got 1,000,000,000"):
+        rf.plan(data, "-x**2", rf.Mean(clip="range"), horizon=10**9)
+
+
+@pytest.mark.parametrize(
+    ("discount", "said"),
+    [(0.99, "discount 0.99,"), (1 - 1e-10, "discount 0.9999999999,"), (1 - 1 / 3000, "discount 0.999667,")],
+)
+def test_a_discount_below_1_is_not_shown_as_1(discount, said):
+    assert said in repr(rf.plan(explored(Linear, 40), "-x**2", horizon=3, discount=discount))

@@ -367,7 +367,7 @@ def test_an_observation_must_be_finite():
         (([0.1], -1), "h must be"),
         (([0.1], H), r"h must lie in 0..7, got 8"),
         (([0.1], 1.5), "h must be"),
-        ((), "give a state, or observation=, and not both"),
+        ((), r"give a state \(.*\), such as plan\.act\(state, h=0\), or observation=.*: got neither"),
     ],
 )
 def test_what_is_no_state_or_no_step_is_refused(arguments, message):

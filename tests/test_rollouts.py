@@ -326,3 +326,42 @@ def test_a_state_that_is_not_finite_is_refused():
 
     with pytest.raises(ValueError, match="a state that is not finite at step 0"):
         rf.rollouts(Broken(), Right(), "1", 2)
+
+
+@pytest.mark.parametrize(
+    ("method", "where"), [("start", "at the beginning of an episode"), ("sample", "at step 1")]
+)
+def test_a_world_that_fails_is_named_as_exploring_names_it(method, where):
+    class Broken(Drift):
+        asked = 0
+
+        def start(self, rng):
+            return self.failing("start", super().start(rng))
+
+        def sample(self, state, action, h, rng):
+            return self.failing("sample", super().sample(state, action, h, rng))
+
+        def failing(self, name, outcome):
+            self.asked += name == method
+            if self.asked == (1 if method == "start" else 2):
+                raise KeyError("no licence")
+            return outcome
+
+    with pytest.raises(rf.WorldFailed, match=f"the world failed {where}: KeyError.'no licence'.$") as failed:
+        rf.rollouts(Broken(), Right(), "1", 1)
+    assert failed.value.data is None and isinstance(failed.value.__cause__, KeyError)
+
+
+def test_a_state_that_is_no_real_numbers_is_refused():
+    class Broken(Drift):
+        def sample(self, state, action, h, rng):
+            return state * (1 + 0j), np.zeros(len(state), bool)
+
+    with pytest.raises(ValueError, match="a state that is no real numbers at step 0, got complex128"):
+        rf.rollouts(Broken(), Right(), "1", 2)
+
+
+@pytest.mark.parametrize("plan", ["notaplan", None, Right().act])
+def test_what_is_no_plan_is_refused(plan):
+    with pytest.raises(TypeError, match=r"plan must be a plan, or a policy with act\(state, h\), got"):
+        rf.rollouts(Drift(), plan, "1")

@@ -1,6 +1,7 @@
 """A sweep that runs: its store, workers that die, full disks, exports."""
 
 import csv
+import errno
 import os
 import random
 import re
@@ -336,6 +337,20 @@ def asked(*arguments):
     return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
 
 
+@pytest.mark.parametrize("command", ["report", "figures"])
+def test_a_full_disk_is_told_with_a_place_to_write_to(cli, monkeypatch, tmp_path, command):
+    class Full:
+        def show(self, *_):
+            raise OSError(errno.ENOSPC, "No space left on device", "report.html")
+
+        page_of = show
+
+    monkeypatch.setattr("rewardfree.cli.commands.sweeps.report_of", lambda folder: Full())
+    code, _, complaints = cli(command, tmp_path)
+    assert code == 2 and len(complaints) == 1 and "No space left on device" in complaints[0]
+    assert "--out ELSEWHERE" in complaints[0]
+
+
 def test_export_has_two_forms_of_one_table(sweep, tmp_path):
     panel = [unit for unit in sweep.units if unit.names[:2] == ("corridor_world", "matern")]
     with Store(tmp_path / "results.sqlite") as store:
@@ -344,7 +359,7 @@ def test_export_has_two_forms_of_one_table(sweep, tmp_path):
             store.add(unit, unit.run(InstanceCache()))
     plain, named = asked("export", tmp_path), asked("export", tmp_path, "--csv")
     assert (named.returncode, named.stdout, named.stderr) == (0, plain.stdout, "")
-    done = asked("export", tmp_path, "--parquet", "--output", tmp_path / "gaps.parquet")
+    done = asked("export", tmp_path, "--parquet", "--out", tmp_path / "gaps.parquet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     header, *rows = csv.reader(plain.stdout.splitlines())
     assert len(rows) == 2 * 5 * 2 * 2 + 2
@@ -361,9 +376,9 @@ def test_export_has_two_forms_of_one_table(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--csv", "--parquet", "--output", "x"], "--csv and --parquet are two forms: give one of them"),
-        (["--parquet"], "--parquet needs --output FILE"),
-        (["--parquet", "--output", "nowhere/x"], "there is no folder nowhere for x"),
+        (["--csv", "--parquet", "--out", "x"], "--csv and --parquet are two forms: give one of them"),
+        (["--parquet"], "--parquet needs --out FILE"),
+        (["--parquet", "--out", "nowhere/x"], "there is no folder nowhere for x"),
     ],
 )
 def test_an_export_that_cannot_be_is_refused(sweep, tmp_path, monkeypatch, options, said):

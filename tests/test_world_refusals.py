@@ -242,7 +242,7 @@ def test_a_world_that_returns_something_else_hears_what_is_wanted(world, said):
     with pytest.raises(rf.WorldFailed, match=said):
         rf.explore(world, FIXED, rf.Uniform(), steps=5)
     if "state must" not in said:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(rf.WorldFailed, match=said):
             rf.rollouts(world, Always(), "0", 2)
 
 
@@ -312,3 +312,22 @@ def test_one_step_is_one_step():
     with pytest.raises(rf.WorldFailed, match=r"the 1 step before it is in this error's \.data") as failed:
         rf.explore(Misread(stepped=stepped), FIXED, rf.Uniform(), steps=5)
     assert repr(failed.value.data).startswith("Experience(1 step in 1 episode, ")
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [(1 + 0j, r"1 finite numbers .x., got array\(.*j"), (1e150, r"1 finite numbers .x., below 1e\+100, got")],
+    ids=["complex", "too far"],
+)
+def test_a_state_that_no_regression_could_take_is_refused(factor, said):
+    class Odd(rf.World):
+        state, action, horizon = rf.Box.of(x=(-1, 1)), rf.Box.of(u=(-1, 1)), 5
+
+        def start(self, rng):
+            return np.array([0.5])
+
+        def sample(self, state, action, h, rng):
+            return state * factor, np.zeros(len(state), bool)
+
+    with pytest.raises(rf.WorldFailed, match=f"sample returned no state: .*{said}"):
+        rf.explore(Odd(), FIXED, rf.Uniform(), steps=5)

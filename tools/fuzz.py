@@ -24,6 +24,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 
 import rewardfree as rf
@@ -74,6 +75,30 @@ type = "Mean"
 # What is read, and how
 
 
+class Wheel(gymnasium.Env):
+    """A wheel that is pushed: an environment whose variables a user names."""
+
+    def __init__(self, rub=0.1):
+        ends = np.array([np.pi, 3.0])
+        self.observation_space = gymnasium.spaces.Box(-ends, ends, dtype=np.float64)
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)
+        self.rub = rub
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.now = self.np_random.uniform(-1.0, 1.0, 2)
+        return self.now, {}
+
+    def step(self, action):
+        turn, speed = self.now
+        speed = np.clip(speed * (1.0 - self.rub) + 0.3 * action[0], -3.0, 3.0)
+        self.now = np.array([(turn + 0.2 * speed + np.pi) % (2.0 * np.pi) - np.pi, speed])
+        return self.now, 0.0, False, False, {}
+
+
+gymnasium.register("FuzzWheel-v0", entry_point=Wheel, max_episode_steps=20)
+
+
 def originals(folder):
     """A file of each kind, by its name: (the path, what reads it and says what it holds)."""
     world = rf.from_gymnasium("Pendulum-v1", horizon=20)
@@ -93,8 +118,16 @@ def originals(folder):
     )  # fmt: skip
     levels = rf.FiniteWorld(P, 3, 0, states={"level": range(6)}, actions={"push": [-1, 0, 1]})
     small = rf.DynamicsPlanner(sides=5, actions=3)
+    heavy = rf.explore(
+        rf.from_gymnasium("Pendulum-v1", horizon=20, g=9.81), model, rf.Uniform(), transitions=40,
+        progress=False,
+    )  # fmt: skip
+    wheel = rf.from_gymnasium("FuzzWheel-v0", names=("theta", "spin", "push"), angles=("theta",), rub=0.2)
+    turned = rf.explore(wheel, model, rf.Uniform(), transitions=40, progress=False)
     plans = {
         "mesh plan": (data, "-theta**2 - 0.1*omega**2", small),
+        "option plan": (heavy, "-theta**2", small),
+        "names plan": (turned, "-theta**2 - 0.1*push**2", small),
         "noisy plan": (data, "-theta**2", rf.DynamicsPlanner(sides=5, actions=3, noise=True)),
         "table plan": (data, lambda state, action: -(state[:, 0] ** 2), small),
         "values plan": (data, "-theta**2", rf.Mean(clip="range")),
@@ -225,7 +258,7 @@ class Watch:
                 outcome = "accepted"
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0.0)
-        except (ValueError, OSError):
+        except (ValueError, OSError, rf.WorldFailed):
             outcome = "refused"
         except TooLong:
             outcome = fault = f"more than {SECONDS:g} s of CPU"

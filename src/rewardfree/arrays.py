@@ -46,6 +46,9 @@ class Placement:
 #: The longest episode; a larger number is taken for a typing error.
 MOST_STEPS = 10**9
 
+#: As far as a variable of a system may go: squares of larger numbers would overflow.
+FARTHEST_STATE = 1e100
+
 #: The default placement.
 CPU = Placement()
 
@@ -129,6 +132,25 @@ def check_finite(values: Array, name: str) -> None:
         raise ValueError(
             f"{name} must be finite, got {bad} NaN or infinite of {size} values in {values.dtype}"
         )
+
+
+def check_reach(values: Any, name: str) -> None:
+    """Refuse values of variables beyond what regressions can square."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest >= FARTHEST_STATE:
+        raise ValueError(f"{name} must stay below {FARTHEST_STATE:g}, got {largest:g}")
+
+
+def as_names(values: Any, name: str) -> tuple[str, ...]:
+    """`values` as names: any number of texts, one after the other; one text alone is refused."""
+    try:
+        names = () if isinstance(values, str) else tuple(values)
+    except TypeError:
+        names = (values,)
+    if isinstance(values, str) or not all(isinstance(each, str) for each in names):
+        example = f": write [{values!r}]" if isinstance(values, str) else ""
+        raise ValueError(f"{name} must be a list of names, got {values!r:.200}{example}")
+    return names
 
 
 def as_points(values: Any, name: str = "points", dim: int | None = None) -> Array:

@@ -38,6 +38,14 @@ class MissedReturn(Doubt):
     """Episodes that were played return less than the model says, beyond chance."""
 
 
+class NoFirstStates(Doubt):
+    """No episode of a table of text begins with its first step: where episodes begin is not known."""
+
+
+class LeftOutColumns(Doubt):
+    """Columns of a table of text that tell the time were not taken as states or actions."""
+
+
 #: What was raised, each a kind and a part, by what it was about: data or a plan.
 _raised: WeakKeyDictionary[Any, set[tuple[type[Doubt], str]]] = WeakKeyDictionary()
 

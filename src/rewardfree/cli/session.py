@@ -20,6 +20,7 @@ from rewardfree.cli.console import Console
 from rewardfree.experiments.running import Interrupted
 from rewardfree.interruption import interrupted_later
 from rewardfree.registry import typed_name
+from rewardfree.strategies import WorldFailed
 
 Cluster = Annotated[
     str | None, typer.Option(help="A Dask scheduler, tcp://host:port: its workers run the units instead.")
@@ -58,6 +59,9 @@ class Command(TyperCommand):
                 return super().invoke(ctx)
             except ValueError as error:
                 raise ValueError(as_typed(str(error), options)) from error
+            except WorldFailed as failure:
+                typer.echo(f"rewardfree: {failure}", err=True)
+                raise typer.Exit(1) from failure
 
 
 def _say_warning(options: Mapping[str, str], message: Warning | str, *_: Any, **__: Any) -> None:
@@ -95,10 +99,20 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
         return match[0]
 
     message = message.replace("math.inf", "inf")
+    for python, words in _UNTYPED:
+        message = re.sub(python, words, message)
     message = re.sub(r"^(\w+)(?= must )", lambda match: options.get(match[1], match[1]), message)
     message = re.sub(r'\b(\w+)=(?!=)(?:"(\w+)"|(\w+))?', option, message)
     message = re.sub(r"\b(?:rf\.)?([A-Z]\w+)\(\)", part, message)
     return re.sub(r" \([^()]*\brf\.[^()]*\)", "", message)
+
+
+#: What cannot be typed, in messages, and what can be in its place.
+_UNTYPED = (
+    (r", ([^,]+) or rf\.[A-Z]\w+\([^()]+\)", r" or \1"),  # the last of several parts, with options
+    (r" or pilot=500, which measures them by random steps", ""),
+    (r"\bbounds=\{[^{}]*\}", "bounds in a world of your own (module:Class --allow-imports)"),
+)
 
 
 def typed_command() -> str:

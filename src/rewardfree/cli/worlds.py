@@ -39,7 +39,14 @@ def typed_world(name: str, allow_imports: bool, /, **options: Any) -> rf.World:
     except TypeError as error:
         raise ValueError(f"{name} must be made without arguments, such as by a function: {error}") from error
     if not isinstance(made, (rf.World, rf.FiniteWorld)):
-        made = rf.from_gymnasium(made, **given)
+        import gymnasium
+
+        environment: Any = made
+        if not isinstance(made, (str, gymnasium.Env, gymnasium.vector.VectorEnv)):
+            raise ValueError(
+                f"{name} must be or make an rf.World, or a Gymnasium environment or its id, got {made!r:.200}"
+            )
+        made = rf.from_gymnasium(environment, **given)
     elif given:
         raise ValueError(f"{name} says this itself: leave out {', '.join(f'{option}=' for option in given)}")
     return _with_real_states(made, name)

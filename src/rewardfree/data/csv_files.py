@@ -14,6 +14,7 @@ import numpy as np
 
 from rewardfree.arrays import MOST_STEPS
 from rewardfree.data.run_data import MOST_EPISODES
+from rewardfree.doubts import LeftOutColumns, NoFirstStates, doubt
 from rewardfree.files import written_whole
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 NEXT = "next_"
 #: Columns of other tables of transitions; whoever wrote them did not mean an action.
 NO_VARIABLES = ("reward", "truncated", "done", "info")
+#: Columns that tell or count the time, "" as pandas writes its index: variables only where a user names them.
+CLOCKS = ("time", "timestamp", "step", "index", "")
 #: Columns that are no variables.
 PLACES = ("episode", "h", "terminated", "kept")
 #: A variable that comes to exactly its least or largest value this often is taken to meet a wall there.
@@ -61,6 +64,7 @@ def read_columns(
     for name in NO_VARIABLES:
         if name in table:
             raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
+    _leave_out_clocks(path, table, state, action)
     if (state is not None or action is not None) and not any(name.startswith(NEXT) for name in table):
         table = _followed(path, table, state, action)
     names = [name for name in table if NEXT + name in table]
@@ -106,17 +110,63 @@ def read_columns(
         "terminated": terminated,
         "kept": _flags(path, table, "kept", np.ones(rows)),
     }
+    h = None
+    if "h" in table:  # perhaps counted from 1
+        h = _whole(path, "h", table["h"] - (table["h"].min() == 1.0), 0, MOST_STEPS - 1)
     if "episode" in table:
-        episode = _whole(path, "episode", table["episode"], -1, MOST_EPISODES)
+        episode = _numbered(path, _whole(path, "episode", table["episode"], -1, MOST_EPISODES))
     else:  # a new one begins where a step does not go on from the last
         follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
+        if h is not None:
+            follows &= np.diff(h) > 0
         episode = np.concatenate([[0], np.cumsum(~follows)])
     first = np.concatenate([[True], episode[1:] != episode[:-1]])
-    if "h" in table:
-        h = _whole(path, "h", table["h"], 0, MOST_STEPS - 1)
-    else:
+    if h is None:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
-    return {**columns, "episode": episode, "h": h, "first": first & (h == 0) & (episode >= 0)}
+    begins = first & (h == 0) & (episode >= 0)
+    if not begins.any() and (episode >= 0).any():
+        doubt(
+            NoFirstStates,
+            f"{path} has no first state of an episode, because h is never 0: count the steps of an episode "
+            "from 0, or leave h out if the first line of each is its beginning; as it is, plans are made as "
+            "if all episodes began in the first line",
+        )
+    return {**columns, "episode": episode, "h": h, "first": begins}
+
+
+def _leave_out_clocks(
+    path: Any, table: dict[str, Any], state: Space | None, action: Space | Sequence[str] | None
+) -> None:
+    """Take columns that tell the time out of a table, unless a user named them or gave next_ twins."""
+    named = {*(() if state is None else state.names), *(() if action is None else _names_of(action))}
+    clocks = [
+        name for name in table if name.lower() in CLOCKS and name not in named and NEXT + name not in table
+    ]
+    for name in clocks:
+        del table[name]
+    if clocks and (state is None or action is None):  # they would have been variables
+        doubt(
+            LeftOutColumns,
+            f"{path}: {', '.join(name or 'a column without a name' for name in clocks)} was left out, which "
+            "seems to tell the time: name all states and actions where it is one of them",
+        )
+
+
+def _numbered(path: Any, episode: Any) -> Any:
+    """Numbers of episodes from 0, in their order, whatever those of the table are; -1 stays: a query."""
+    played = episode >= 0
+    given = episode[played]
+    number = np.cumsum(np.diff(given, prepend=given[:1]) != 0)
+    blocks = given[np.diff(number, prepend=-1) != 0]
+    again = np.flatnonzero(np.bincount(np.unique(blocks, return_inverse=True)[1]) > 1)
+    if len(again):
+        raise ValueError(
+            f"{path}: episode {np.unique(blocks)[again[0]]} comes again after lines of another one: the "
+            "lines of an episode must follow each other, and every episode must have a number of its own"
+        )
+    numbered = np.full(len(episode), -1)
+    numbered[played] = number
+    return numbered
 
 
 def _followed(
@@ -132,7 +182,7 @@ def _followed(
     if missing or not names:
         raise ValueError(f"{path} lacks {', '.join(missing) or 'a state'}, got {', '.join(table):.200}")
     lines = len(table[names[0]])
-    ended = table.get("terminated", np.zeros(lines)) != 0.0
+    ended = _flags(path, table, "terminated", np.zeros(lines))
     goes_on = ~ended[:-1]
     for name, step in (("episode", 0.0), ("h", 1.0)):
         if name in table:

@@ -10,14 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, check_kind
+from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, as_names, check_kind, check_reach
 from rewardfree.data.csv_files import read_columns, write_columns
 from rewardfree.data.run_data import Explorer, RunData
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
 from rewardfree.files import content_of
 from rewardfree.model import Model, fitted_model
-from rewardfree.worlds import Box, Observation, ScaledModel, Scaling, Space, Spaces
+from rewardfree.worlds import Box, Discrete, Observation, ScaledModel, Scaling, Space, Spaces
 
 FILE_VERSION = 2
 
@@ -96,9 +96,13 @@ class Experience(RunData):
         states, and a line leads to the next one of its episode; terminated then says that the system ended in
         that state.
         """
-        if isinstance(action, str):
-            raise ValueError(f"action must be a space or a list of names, got {action!r}: write [{action!r}]")
-        columns = read_columns(path, state, action, tuple(angles))
+        if action is not None and not isinstance(action, (Box, Discrete)):
+            action = as_names(action, "action must be a space, or it")
+        if state is not None and not isinstance(state, (Box, Discrete)):
+            raise ValueError(
+                f"state must be a Box or Discrete, such as rf.Box.of(x=(-1, 1)), got {state!r:.200}"
+            )
+        columns = read_columns(path, state, action, as_names(angles, "angles"))
         first = np.flatnonzero(columns.pop("first"))
         last = columns["h"].max(initial=0)
         length = int(last) + 1 if horizon is None else as_horizon(horizon)
@@ -133,7 +137,8 @@ class Experience(RunData):
             "next_state": self.spaces.state.checked(self.next_state, "next_state"),
             "starts": self.spaces.state.checked(self.starts, "starts"),
         }
-        for column in columns.values():
+        for name, column in columns.items():
+            check_reach(column, name)
             column.flags.writeable = False
         return replace(self, **columns)
 

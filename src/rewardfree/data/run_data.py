@@ -106,6 +106,25 @@ class RunData(ABC):
                 raise ValueError(
                     f"{name} must lie in {lowest}..{highest}, got {column.min()}..{column.max()}"
                 )
+        self._check_episodes()
+
+    def _check_episodes(self) -> None:
+        """Episodes are numbered from 0 in their order, and every step of one is later than the last.
+
+        Queries of a generative model may be anywhere, and a recording may begin late or have gaps.
+        """
+        played = self.episode >= 0
+        number, h = self.episode[played], self.h[played]
+        rise = np.diff(number, prepend=-1)
+        if len(rise) and (rise[0] != 1 or rise.min() < 0 or rise.max() > 1):
+            wrong = number[np.flatnonzero((rise < 0) | (rise > 1))[0]]
+            raise ValueError(f"episode must begin at 0 and rise by at most 1 a step, got {wrong}")
+        later = np.diff(h)[rise[1:] == 0]
+        if self.strategy is None:
+            if (later <= 0).any():
+                raise ValueError("h must rise within an episode, and it does not")
+        elif (h[rise == 1] != 0).any() or (later != 1).any():
+            raise ValueError("h must begin at 0 and rise by 1 a step within an episode, and it does not")
 
     @cached_property
     def prepared(self) -> dict[Any, Any]:

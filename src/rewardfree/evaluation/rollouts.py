@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import stdtrit
@@ -13,6 +15,7 @@ from rewardfree.budget import LARGEST_BUDGET
 from rewardfree.evaluation.expectation import doubt_return
 from rewardfree.planning import Plan
 from rewardfree.rewards import FiniteReward, RewardFunction, TabledReward, WorldReward
+from rewardfree.strategies import WorldFailed
 from rewardfree.streams import stream
 from rewardfree.worlds import (
     Box,
@@ -26,6 +29,7 @@ from rewardfree.worlds import (
 )
 
 
+@runtime_checkable
 class Policy(Protocol):
     """A policy of one's own."""
 
@@ -84,6 +88,8 @@ def rollouts(
     own reward that return much less than its model says raise `rf.doubts.MissedReturn`.
     """
     episodes, seed = count(episodes, "episodes", at_most=LARGEST_BUDGET), count(seed, "seed", at_least=0)
+    if not isinstance(plan, Plan | Policy):
+        raise TypeError(f"plan must be a plan, or a policy with act(state, h), got {plan!r:.200}")
     system = as_world(world)
     simulator = LabelledWorld(system) if isinstance(system, FiniteWorld) else system
     check_declared(simulator)
@@ -101,15 +107,23 @@ def rollouts(
     size, first_states = len(copies), []
     for first in range(0, episodes, size):  # all at once where there can be several worlds, else one by one
         numbers = np.arange(first, min(first + size, episodes))
-        states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
+        with _failing("at the beginning of an episode"):
+            states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
         first_states += [np.array(state) for state in states]  # a world may work in place
         for h in range(steps):
             if not len(numbers):
                 break
             now = np.array(states)
             actions: Any = plan.act(now.copy(), h)  # a policy of one's own may work in place
-            after = [stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)]
+            with _failing(f"at step {h}"):
+                after = [
+                    stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)
+                ]
             next_states = np.array([step[0] for step in after])
+            if next_states.dtype.kind not in "iufb":
+                raise ValueError(
+                    f"the world returned a state that is no real numbers at step {h}, got {next_states.dtype}"
+                )
             if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
                 raise ValueError(f"the world returned a state that is not finite at step {h}")
             if isinstance(simulator.action, Box):  # in whatever dtype the world takes them
@@ -122,6 +136,15 @@ def rollouts(
     if isinstance(plan, Plan) and plan.horizon == steps:
         doubt_return(plan, reward, np.array(first_states), returns, discount)
     return Score(returns, lengths, ended)
+
+
+@contextmanager
+def _failing(where: str) -> Iterator[None]:
+    """Whatever a world raises there, as the error of a world."""
+    try:
+        yield
+    except Exception as error:
+        raise WorldFailed(f"the world failed {where}: {error!r}") from error
 
 
 def _reward_of(world: Any, reward: Any, horizon: int) -> Any:

@@ -12,7 +12,7 @@ from rewardfree.estimates import SampledEstimate
 from rewardfree.model import Model, ModelPosteriors
 from rewardfree.planning.mesh.values import MeshValues
 from rewardfree.planning.planner import Planner
-from rewardfree.worlds import Box, Observation, ScaledModel, Spaces
+from rewardfree.worlds import Box, Observation, ScaledModel, Space, Spaces
 
 
 def numbers(arrays: Mapping[str, Any], name: str, *shape: int | None, finite: bool = True) -> Any:
@@ -85,6 +85,25 @@ def check_policy(arrays: Mapping[str, Any], horizon: int, shape: tuple[int, int]
     actions = numbers(arrays, "actions", horizon, s)
     if actions.dtype.kind == "f" or actions.min() < 0 or actions.max() >= a:
         raise ValueError(f"its actions must be whole numbers of 0..{a - 1}")
+
+
+def checked_actions(space: Space, values: Any) -> Any:
+    """The actions that a plan chooses among, in the form of their space; none lies outside of its bounds.
+
+    Bounds may have been rounded to float32, as Gymnasium has them.
+    """
+    actions = space.checked(values, "actions")
+    if not len(actions):
+        raise ValueError("a plan must have at least one action, got none")
+    if isinstance(space, Box):
+        beyond = np.abs(actions - space.inside(actions)) > np.finfo(np.float32).eps * np.abs(actions)
+        if beyond.any():
+            row, column = np.argwhere(beyond)[0]
+            raise ValueError(
+                f"its actions must lie in the action space, and {space.names[column]} in "
+                f"{space.low[column]:g}..{space.high[column]:g}, got {actions[row, column]:g}"
+            )
+    return actions
 
 
 def check_mesh(arrays: Mapping[str, Any], spaces: Spaces, scaled: ScaledModel) -> None:

@@ -26,6 +26,7 @@ from rewardfree.planning.plan_checks import (
     check_said_of_world,
     check_table,
     check_values,
+    checked_actions,
     flags,
     numbers,
 )
@@ -225,9 +226,7 @@ def _mesh_parts(arrays: dict[str, Any], fields: dict[str, Any], is_end: Any) -> 
     mesh = Mesh(arrays["low"], arrays["high"], tuple(map(int, arrays["sides"])), spaces.state.angular)
     values = MeshValues(mesh, arrays["tables"], arrays["to_go"], fields["discount"], fields["drift"])
     check_values(values, fields["horizon"])
-    actions = spaces.action.checked(arrays["actions"], "actions")
-    if not len(actions):
-        raise ValueError("a plan must have at least one action, got none")
+    actions = checked_actions(spaces.action, arrays["actions"])
     on_mesh = MeshDynamics(spaces, dynamics, mesh, actions, is_end, dynamics if noisy else None)
     described = {name: fields[name] for name in _WORLD_PLAN}
     expected = as_number(fields["expected"], "expected")
@@ -272,7 +271,7 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
     scaled = _scaled(arrays, fields)
     scaled.check(spaces)
     source = MODEL_POSTERIORS if fields["source"] is None else fields["source"]
-    actions = spaces.action.checked(arrays["actions"], "actions")
+    actions = checked_actions(spaces.action, arrays["actions"])
     estimate = SampledEstimate(spaces, scaled, horizon, actions, source)
     for h in range(estimate.steps):
         if f"state{h}" in arrays:

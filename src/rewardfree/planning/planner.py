@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from rewardfree.planning.alg1 import ValuePlanner
 
 
+#: Steps times nodes, states or samples that one plan may take.
+MOST_WORK = 10**10
+
+
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
     """The arguments of `plan`: data, rewards and options; checked when it is made."""
@@ -155,6 +159,15 @@ class PlanRequest:
         }
 
 
+def check_work(horizon: int | None, places: int, what: str, remedy: str = "") -> None:
+    """Refuse more steps of planning than anybody would wait for."""
+    if horizon is not None and horizon * places > MOST_WORK:
+        raise ValueError(
+            f"horizon must be at most {MOST_WORK // places:,} with {places:,} {what}, got {horizon:,}: "
+            f"every step is planned for by itself, give a shorter one{remedy}"
+        )
+
+
 class Planner(ABC):
     """From reward-free data to a policy for each of some rewards."""
 
@@ -265,7 +278,7 @@ class Plan(ABC):
 
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """The given state or observation as states (n,...), and whether it was a single one."""
-        states = np.asarray(one_given(state, observation))
+        states = np.asarray(one_given(state, observation, "an index or a label"))
         return (states[None], True) if states.ndim == 0 else (states, False)
 
     def _as_taken(self, actions: Any) -> Any:
@@ -292,7 +305,10 @@ class Plan(ABC):
     def _details(self) -> list[str]:
         """More parts of the repr: horizon and discount."""
         steps = "no end" if self.horizon is None else f"horizon {self.horizon}"
-        return [steps] if self.discount == 1.0 else [steps, f"discount {self.discount:g}"]
+        if self.discount == 1.0:
+            return [steps]
+        digits = (f"{self.discount:.{n}g}" for n in range(6, 18))
+        return [steps, f"discount {next(text for text in digits if text != '1')}"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -329,7 +345,7 @@ class WorldPlan(Plan):
     def _states(self, state: Any, observation: Any) -> tuple[Any, bool]:
         """The given state or observation as states (n,d), and whether it was a single one."""
         space, how = self.spaces.state, self.observation
-        given = np.asarray(one_given(state, observation))
+        given = np.asarray(one_given(state, observation, ", ".join(space.names), how))
         if observation is not None and how is not None:
             seen = given.astype(np.float64)
             check_finite(seen, "observation")
@@ -344,8 +360,13 @@ class WorldPlan(Plan):
         return space.checked(given[None] if single else given, "state"), single
 
 
-def one_given(state: Any, observation: Any) -> Any:
-    """State or observation, whichever was given."""
+def one_given(state: Any, observation: Any, parts: str, how: Observation | None = None) -> Any:
+    """State or observation, whichever was given; `parts` and `how` say what these are."""
     if (state is None) == (observation is None):
-        raise ValueError("give a state, or observation=, and not both")
+        seen = "" if how is None else f" ({how})"
+        came = "neither" if state is None else "both"
+        raise ValueError(
+            f"give a state ({parts}), such as plan.act(state, h=0), or observation={seen}, and not both: "
+            f"got {came}"
+        )
     return state if observation is None else observation

@@ -11,7 +11,7 @@ import numpy as np
 from rewardfree.arrays import Actions, Floats, States
 from rewardfree.data import Experience
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
-from rewardfree.planning.planner import PlanRequest, WorldPlan
+from rewardfree.planning.planner import PlanRequest, WorldPlan, check_work
 from rewardfree.progress import parts
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
@@ -74,6 +74,7 @@ def plan_sampled(planner: ValuePlanner, request: PlanRequest) -> list[SampledPla
         estimate = _estimate(request, horizon)
         request.tell(0.0)  # a fit is no measure of what is left
         transitions = sum(map(len, estimate.posteriors))
+        check_work(horizon, transitions, "transitions")
         shares = parts(request.tell, len(request.rewards))
         for reward, tell in zip(request.rewards, shares, strict=True):
             function = RewardFunction(reward, data.spaces)

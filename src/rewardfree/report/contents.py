@@ -25,7 +25,11 @@ def experience_lines(data: Experience, diagnosis: Diagnosis | None) -> list[str]
     if data.fitted is not None:
         kernel, ridge = data.fitted.model.kernel, data.fitted.model.ridge
         lines += [f"kernel      {kernel!r}", f"ridge       {ridge:.3g}"]
-    lines += [f"actions     {data.spaces.action!r}"]
+    of_state, of_action = (", ".join(space.names) for space in (data.spaces.state, data.spaces.action))
+    lines += [
+        f"variables   states {of_state}; actions {of_action}",
+        f"actions     {data.spaces.action!r}",
+    ]
     if diagnosis is not None:
         return [*lines, "", *_diagnosis_lines(diagnosis)]
     verdict = (

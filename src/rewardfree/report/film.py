@@ -1,7 +1,11 @@
 """A plan at work, frame by frame."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rewardfree.files import written_whole
@@ -23,10 +27,25 @@ def open_film(env: str, options: dict[str, Any]) -> Any:
     try:
         world: Any = from_gymnasium(env, **{**options, "render_mode": "rgb_array"})
         world.reset(stream(0, "rollout", 0))
-        world.env.render()
+        with _quiet_sdl():
+            world.env.render()
     except gymnasium.error.DependencyNotInstalled:
         raise ValueError(NEEDED) from None
     return world
+
+
+@contextmanager
+def _quiet_sdl() -> Iterator[None]:
+    """A folder for SDL where the system has none: it would say so on standard error, and needs none."""
+    if os.environ.get("XDG_RUNTIME_DIR"):
+        yield
+        return
+    with TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["XDG_RUNTIME_DIR"]
 
 
 def write_film(path: Path, plan: WorldPlan, world: Any, seed: int) -> int:

@@ -304,17 +304,23 @@ class RunBatch:
     def empty_estimate(self, rounds: int, model: Model | None = None) -> FiniteEstimate:
         """An estimate without samples, with room for that many rounds."""
         strategy, pooled = self.strategy, self.model.pooled
-        return FiniteEstimate(
-            self.model if model is None else model,
-            self.world.grid,
-            self.horizon,
-            runs=self.runs,
-            capacity=rounds * self.horizon if pooled else rounds,
-            same_steps=strategy.generative and not pooled,
-            same_runs=strategy.shares_points,
-            source=self._source,
-            placement=self._placement,
-        )
+        try:
+            return FiniteEstimate(
+                self.model if model is None else model,
+                self.world.grid,
+                self.horizon,
+                runs=self.runs,
+                capacity=rounds * self.horizon if pooled else rounds,
+                same_steps=strategy.generative and not pooled,
+                same_runs=strategy.shares_points,
+                source=self._source,
+                placement=self._placement,
+            )
+        except MemoryError as error:
+            raise MemoryError(
+                f"{error}; this world's horizon of {self.horizon:,} steps asks for that: make it with a "
+                "shorter one, or give a smaller budget"
+            ) from error
 
     def _drawn(self, name: str) -> Any:
         """Uniform numbers of each run's stream of that name, (b,round,e), the columns by step."""

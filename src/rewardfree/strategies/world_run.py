@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rewardfree.arrays import counted
+from rewardfree.arrays import FARTHEST_STATE, counted
 from rewardfree.budget import Clock, Limits
 from rewardfree.data import COLUMNS, Experience, Row, Samples
 from rewardfree.interruption import Interruption, interrupted_once
@@ -72,11 +72,16 @@ RESETS = 20
 
 
 class ExplorationFailed(RuntimeError):
-    """A strategy or a fit raised an error, and the world did not; `data` is what was collected before."""
+    """A strategy or a fit raised an error, and the world did not; `data` is what was collected before.
 
-    def __init__(self, message: str, data: Experience) -> None:
-        seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
-        super().__init__(f"{message}; the {seen} in this error's .data")
+    Where a plan is played nothing is collected, and `data` is None.
+    """
+
+    def __init__(self, message: str, data: Experience | None = None) -> None:
+        if data is not None:
+            seen = f"{counted(len(data), 'step')} before it {'is' if len(data) == 1 else 'are'}"
+            message = f"{message}; the {seen} in this error's .data"
+        super().__init__(message)
         self.data = data
 
 
@@ -387,12 +392,14 @@ class WorldRun:
             except ValueError as error:
                 raise ValueError(f"{method} returned no state: {error}") from error
         try:
-            array = np.array(state, np.float64)
+            array = np.array(np.nan) if np.iscomplexobj(state) else np.array(state, np.float64)
         except (TypeError, ValueError):  # such as (observation, info)
             array = np.array(np.nan)
-        if array.shape != (space.size,) or not np.isfinite(array).all():
+        if array.shape != (space.size,) or not (np.abs(array) < FARTHEST_STATE).all():
             names = ", ".join(space.names)
-            wanted = f"a state must be {space.size} finite numbers ({names})"
+            far = array.shape == (space.size,) and np.isfinite(array).all()
+            below = f", below {FARTHEST_STATE:g}" if far else ""
+            wanted = f"a state must be {space.size} finite numbers ({names}){below}"
             raise ValueError(f"{method} returned no state: {wanted}, got {state!r:.200}")
         return array
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rewardfree.arrays import as_horizon, count
+from rewardfree.arrays import as_horizon, as_names, count
 from rewardfree.worlds.classic_control import CLASSIC_CONTROL, ClassicControl
 from rewardfree.worlds.finite import FiniteWorld, check_world
 from rewardfree.worlds.instance import Instance
@@ -52,6 +52,8 @@ def from_gymnasium(
     """
     import gymnasium
 
+    names = None if names is None else as_names(names, "names")
+    angles = as_names(angles or (), "angles")
     name, made = None, env
     if isinstance(env, str):
         name = env
@@ -65,6 +67,9 @@ def from_gymnasium(
             made = gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
             raise ValueError(f"there is no environment {env!r} to be made: {error}") from None
+        except Exception as error:  # what an environment makes of its options
+            given = f"with {options!r:.200} " if options else ""
+            raise ValueError(f"there is no environment {env!r} to be made {given}here: {error!r}") from error
     elif options:
         raise ValueError(f"{', '.join(options)} goes to gymnasium.make: give an id, not an environment")
     if isinstance(made, gymnasium.vector.VectorEnv):
@@ -80,6 +85,8 @@ def from_gymnasium(
             f"this environment cuts episodes after {longest} steps: make one with a larger time limit"
         )
     if limit is None:
+        _space(made.observation_space, "s", "observation")  # no horizon would help where these are refused
+        _space(made.action_space, "action", "action")
         raise ValueError(
             "this environment has no time limit: give horizon=, the steps of an episode "
             "(rf.from_gymnasium takes it)"
@@ -148,7 +155,7 @@ class GymnasiumWorld(World):
         self.state: Space = _with_bounds(state, bounds)
         self.action: Space = _with_bounds(action, bounds)
         if isinstance(self.action, Box):
-            self.action.need_bounds("an action")
+            self.action.need_bounds("an action", pilot=False)
         _ = self.spaces  # whose names must differ
         self.pilot_steps = 0
         if pilot is not None:
@@ -322,9 +329,12 @@ def _space(space: Any, name: str, role: str) -> Space:
             raise ValueError(f"labels of the {role} space must begin at 0, got {space}: wrap the environment")
         return Discrete(int(space.n), name)
     if not isinstance(space, gymnasium.spaces.Box):
+        how = "gymnasium.wrappers.FlattenObservation"
+        if role == "action":
+            how = "a gymnasium.ActionWrapper that numbers its actions, or makes one array of them"
         raise ValueError(
-            f"the {role} space must be a Box or Discrete, got {space}: "
-            "wrap the environment, for example in gymnasium.wrappers.FlattenObservation"
+            f"the {role} space must be a Box or Discrete, got {space}: wrap the environment, "
+            f"for example in {how}"
         )
     size = int(np.prod(space.shape))
     if size > MOST_VARIABLES:
@@ -348,7 +358,7 @@ def _named(state: Space, action: Space, names: Sequence[str], known: bool) -> tu
     before = (*state.names, *action.names)
     if known:
         raise ValueError(f"these variables have names, {', '.join(before)}: leave out names=")
-    if isinstance(names, str) or len(names) not in (state.size, len(before)):
+    if len(names) not in (state.size, len(before)):
         raise ValueError(
             f"names must be a list of {state.size} for {', '.join(state.names)}, "
             f"or of {len(before)} with {', '.join(action.names)}, got {names!r}"
@@ -365,7 +375,7 @@ def _with_angles(state: Space, angles: Sequence[str], known: bool) -> Space:
     """The state with these variables as angles, which wrap around."""
     if known:
         raise ValueError("it is known which variables of this environment are angles: leave out angles=")
-    unknown = [angles] if isinstance(angles, str) else sorted(set(angles) - set(state.names))
+    unknown = sorted(set(angles) - set(state.names))
     if unknown or not isinstance(state, Box):
         raise ValueError(f"angles must be a list of some of {', '.join(state.names)}, got {angles!r}")
     turning = tuple(name in angles for name in state.names)

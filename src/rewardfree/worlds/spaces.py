@@ -142,18 +142,19 @@ class Box:
         axes = [np.linspace(low, high, side, endpoint=not angle) for low, high, angle in ends]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.size)
 
-    def need_bounds(self, what: str) -> None:
-        """Refuse infinite bounds where something needs them."""
+    def need_bounds(self, what: str, pilot: bool = True) -> None:
+        """Refuse infinite bounds where something needs them; a pilot measures those of states alone."""
         if not self.bounded:
             unbounded = [
                 name
                 for name, low, high in zip(self.names, self.low, self.high, strict=True)
                 if not (math.isfinite(low) and math.isfinite(high))
             ]
+            measured = " or pilot=500, which measures them by random steps" if pilot else ""
             raise ValueError(
                 f"{what} needs bounds, and {', '.join(unbounded)} has none: give bounds="
-                f"{{{unbounded[0]!r}: (low, high)}} or pilot=500, which measures them by random steps; "
-                f"for a table of text state=rf.Box.of({unbounded[0]}=(low, high), ...)"
+                f"{{{unbounded[0]!r}: (low, high)}}{measured}; for a table of text "
+                f"state=rf.Box.of({unbounded[0]}=(low, high), ...)"
             )
 
 
@@ -248,12 +249,18 @@ class Spaces:
         for name, space in (("state", self.state), ("action", self.action)):
             if not isinstance(space, (Box, Discrete)):
                 raise ValueError(f"the {name} space must be a Box or Discrete, got {space!r:.200}")
-        names = [*self.names, *RESERVED]
+        reserved = [name for name in self.names if name in RESERVED]
+        if reserved:
+            raise ValueError(
+                f"a variable cannot be called {reserved[0]}: formulas and tables of data use "
+                f"{', '.join(RESERVED)} for something else, choose another name"
+            )
+        names = self.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(
-                f"every variable must have a name of its own, beside {', '.join(RESERVED)}, got "
-                f"{', '.join(twice)} twice: the second argument of a Discrete is its name"
+                f"every variable must have a name of its own, got {', '.join(twice)} twice: "
+                "the second argument of a Discrete is its name"
             )
 
     def features(self, state: Any, action: Any) -> Any:

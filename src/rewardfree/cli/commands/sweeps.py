@@ -1,6 +1,9 @@
 """Commands for experiments of one's own, and for what they stored."""
 
+import errno
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -54,23 +57,25 @@ def export(
     csv: Annotated[
         bool, typer.Option("--csv", help="Text, to standard output or a file (the default).")
     ] = False,
-    parquet: Annotated[bool, typer.Option("--parquet", help="Parquet, to the file of --output.")] = False,
-    output: Annotated[Path | None, typer.Option(help="A file instead of standard output.")] = None,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Parquet, to the file of --out.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "--output", help="A file instead of standard output.")
+    ] = None,
 ) -> None:
     """Write the stored results: of a sweep a gap for every run, planner and checkpoint.
 
     Examples: `rewardfree export results --csv > gaps.csv`,
-    `rewardfree export results --parquet --output gaps.parquet`
+    `rewardfree export results --parquet --out gaps.parquet`
     """
     if csv and parquet:
         raise ValueError("--csv and --parquet are two forms: give one of them")
-    if parquet and output is None:
-        raise ValueError("--parquet needs --output FILE: it is no text for a terminal")
+    if parquet and out is None:
+        raise ValueError("--parquet needs --out FILE: it is no text for a terminal")
     with ResultsFolder(folder).stored() as store:
-        if output is None:
+        if out is None:
             write_csv(store, sys.stdout)
             return
-        with written_whole(output) as part:
+        with written_whole(out) as part:
             if parquet:
                 write_parquet(store, part)
             else:
@@ -95,8 +100,9 @@ def figures(
     Example: `rewardfree figures results --form png --form pdf`
     """
     check_forms(form or [])
-    for line in report_of(folder).show(ResultsFolder(folder), DrawingPool(), form or []):
-        typer.echo(line)
+    with _elsewhere(f"rewardfree report {folder} --out ELSEWHERE writes the page to another disk"):
+        for line in report_of(folder).show(ResultsFolder(folder), DrawingPool(), form or []):
+            typer.echo(line)
 
 
 def report(
@@ -116,4 +122,16 @@ def report(
 
     Example: `rewardfree report out/reproduce/figure1`
     """
-    typer.echo(f"report: {report_of(folder).page_of(ResultsFolder(folder), out)}")
+    with _elsewhere("give --out ELSEWHERE, a file on another disk"):
+        typer.echo(f"report: {report_of(folder).page_of(ResultsFolder(folder), out)}")
+
+
+@contextmanager
+def _elsewhere(remedy: str) -> Iterator[None]:
+    """Add to an error of a full disk, or of one that is read-only, what can be done."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise
+        raise OSError(f"{error}: {remedy}") from error

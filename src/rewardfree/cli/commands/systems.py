@@ -19,6 +19,7 @@ from rewardfree.planning import WorldPlan
 from rewardfree.registry import named, typed_names
 from rewardfree.report.contents import contents_of, score_lines, verdict_of
 from rewardfree.report.film import open_film, write_film
+from rewardfree.report.pictures import check_forms
 from rewardfree.report.style import save
 
 #: What a formula may hold, beside the names of a world's variables.
@@ -96,7 +97,7 @@ def explore(
             )
         except rf.ExplorationFailed as failure:
             before = "before the first step"  # nothing to keep: an earlier file of that name stays
-            if len(failure.data):
+            if failure.data:
                 keep(placed(failure.data, env).save, out)
                 before = f"after {counted(len(failure.data), 'step')}, kept in {out}"
             typer.echo(f"rewardfree: {failure.__cause__!r} {before}", err=True)
@@ -184,6 +185,8 @@ def evaluate(
     """
     if gif is not None:
         check_target(gif)
+        if gif.exists() and gif.samefile(plan):
+            raise ValueError(f"{gif} holds the plan, which the film would replace: give --gif another name")
     played = _stored_plan(plan)
     try:
         world, name, options = world_of(played, env, allow_imports)
@@ -213,6 +216,10 @@ def info(
 
     Example: `rewardfree info pendulum.npz --out pendulum.png`
     """
+    if out is not None:  # before any work
+        check_forms([out.suffix.lstrip(".")])
+        out.parent.mkdir(parents=True, exist_ok=True)
+        check_target(out)
     stored = _experience(file, action) if file.suffix == ".csv" else _stored(file, action)
     lines, figure = contents_of(stored, file.name, out is not None)
     for line in lines:

@@ -28,7 +28,7 @@ from rewardfree.dynamics import (
 from rewardfree.planning.mesh.imagined import imagined_returns, random_returns
 from rewardfree.planning.mesh.plan import MeshPlan, as_depth
 from rewardfree.planning.mesh.values import MeshValues, value_iteration
-from rewardfree.planning.planner import Planner, PlanRequest
+from rewardfree.planning.planner import Planner, PlanRequest, check_work
 from rewardfree.planning.trust import doubt_fit, doubt_gain, doubt_states, named
 from rewardfree.posterior import linear_algebra
 from rewardfree.progress import Tell, parts
@@ -294,6 +294,8 @@ class DynamicsPlanner(Planner):
             raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
         with one_blas_thread():
             preparation = Preparation.of(self, request, predictor)
+            end = ", or horizon=math.inf and a discount below 1, which plan for no end"
+            check_work(_horizon(request), preparation.on_mesh.mesh.size, "nodes of the mesh", end)
             request.tell(0.0)  # a fit is no measure of what is left
             starts = _starts(preparation.dynamics.space, data, request.starts)
             searches = [Search(preparation, request, function, starts) for function in functions]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rewardfree.arrays import counted
 from rewardfree.report.gaps import Line, Lines, Panel
 from rewardfree.report.labels import label
 from rewardfree.report.numbers import standard_error
@@ -38,7 +39,7 @@ class Claim:
 
     claim: str
     rule: str
-    number: str  # in how many checks it is true
+    number: str  # in how many checks it is true; not judged, how many there are
     found: tuple[str, ...]  # one line for each comparison
     verdict: str
 
@@ -88,7 +89,14 @@ def judged(evidence: Evidence) -> list[Claim]:
         _stable(evidence),
         _price(evidence),
     ]
-    return [replace(claim, verdict=NOT_JUDGED) for claim in claims] if evidence.quick else claims
+    return [_not_judged(claim) for claim in claims] if evidence.quick else claims
+
+
+def _not_judged(claim: Claim) -> Claim:
+    """A claim without its verdict, and without a tally of comparisons that would read as one."""
+    tallied = claim.found and claim.verdict != ACCOUNTING
+    number = counted(len(claim.found), "comparison") if tallied else claim.number
+    return replace(claim, verdict=NOT_JUDGED, number=number)
 
 
 def _draws(evidence: Evidence) -> Iterator[Evidence]:
