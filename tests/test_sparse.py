@@ -574,6 +574,20 @@ def test_single_precision_agrees_within_its_digits():
         np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-4 * np.abs(other).max())
 
 
+def test_large_weights_are_multiplied_with_kernel_values_in_double_precision():
+    rng = np.random.default_rng(0)
+    kernel = rf.SquaredExponential(2.0) + 1.5 * rf.Linear(bias=1.0)
+    points, at = rng.uniform(-1.0, 1.0, (2000, 4)), rng.uniform(-1.0, 1.0, (200, 4))
+    targets = np.sin(2.0 * points[:, :1]) + 0.03 * rng.normal(size=(2000, 1))
+    double, single = rf.Sparse(kernel, 1e-6, 300), rf.Sparse(kernel, 1e-6, 300, dtype=np.float32)
+    for posterior in (double, single):
+        posterior.extend(points)
+    expected = double.mean(targets, at)
+    assert np.abs(single.weights(targets)).sum() > 1e5 * np.abs(expected).max()
+    for said in (single.mean(targets, at), single.basis(at) @ single.weights(targets)):
+        np.testing.assert_allclose(said, expected, rtol=0.0, atol=1e-4 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("dtype", [np.int64, "float16", "no type"])
 def test_a_dtype_that_is_none_is_refused(dtype):
     with pytest.raises(ValueError, match="dtype must be float64 or float32"):

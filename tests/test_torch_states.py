@@ -125,6 +125,20 @@ def test_points_that_come_later_are_as_good_as_all_at_once(dtype):
     agree(at_once.points, np.concatenate([points_of(300), more]), dtype)
 
 
+def test_large_weights_are_multiplied_with_kernel_values_in_double_precision(torch):
+    rng = np.random.default_rng(0)
+    kernel = rf.SquaredExponential(2.0) + 1.5 * rf.Linear(bias=1.0)
+    points, at = rng.uniform(-1.0, 1.0, (2000, 4)), rng.uniform(-1.0, 1.0, (200, 4))
+    targets = np.sin(2.0 * points[:, :1]) + 0.03 * rng.normal(size=(2000, 1))
+    double, single = rf.Sparse(kernel, 1e-6, 300), rf.Sparse(kernel, 1e-6, 300, "cuda", "float32")
+    for posterior in (double, single):
+        posterior.extend(points)
+    expected, weights = double.mean(targets, at), single.weights(targets)
+    fitted = KernelSum(kernel, single.basis_points, weights, Placement("cuda", "float32"))
+    for said in (single.mean(targets, at), single.basis(at) @ weights, fitted(at)):
+        agree(said, expected, "float32")
+
+
 def test_blocks_change_nothing(monkeypatch):
     from rewardfree.posterior.engine import linear_algebra_torch
 
