@@ -36,6 +36,7 @@ from rewardfree.posterior import (
     PosteriorList,
     Posteriors,
     Sparse,
+    as_inducing,
 )
 from rewardfree.registry import registered
 
@@ -76,7 +77,7 @@ class Model:
         for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if self.inducing not in (None, "auto"):
+        if self.inducing is not None and not (isinstance(self.inducing, str) and self.inducing == "auto"):
             object.__setattr__(self, "inducing", _as_inducing(self.inducing))
         if self.timed and not self.pooled:
             raise ValueError("timed=True is one regression for all steps: it needs pooled=True")
@@ -260,11 +261,12 @@ MODEL_POSTERIORS = ModelPosteriors()
 
 def _as_inducing(value: Any) -> int:
     try:
-        return count(value, "inducing")
+        count(value, "inducing")
     except ValueError:
         raise ValueError(
             f'inducing must be a number of points, "auto" or None (exact), got {value!r:.100}'
         ) from None
+    return as_inducing(value)
 
 
 def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:

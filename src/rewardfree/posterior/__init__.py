@@ -14,6 +14,7 @@ from rewardfree.posterior.feature_maps import (
     features_at,
 )
 from rewardfree.posterior.features import FeatureDesign, FeatureLattice
+from rewardfree.posterior.inducing import as_inducing
 from rewardfree.posterior.lattice import Lattice
 from rewardfree.posterior.partition import Partition
 from rewardfree.posterior.partition_lattice import PartitionLattice
@@ -39,6 +40,7 @@ __all__ = [
     "PosteriorList",
     "Posteriors",
     "Sparse",
+    "as_inducing",
     "check_alpha",
     "check_drop",
     "check_features",
