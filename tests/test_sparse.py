@@ -538,6 +538,19 @@ def test_where_every_kernel_value_is_zero_one_point_stands_for_all():
     np.testing.assert_allclose(sparse.mean(np.ones(23), at), exact.mean(np.ones(23), at), atol=1e-9)
 
 
+@pytest.mark.parametrize("ridge", [1e-14, 1e-16, 1e-20])
+@over_kernels
+def test_a_ridge_below_rounding_is_as_one_of_the_jitter(kernel, ridge):
+    points = np.random.default_rng(0).uniform(size=(400, 2))
+    targets = targets_of(np.concatenate([points, points[:15]]))
+    tiny, known = rf.Sparse(kernel, ridge, 20), rf.Sparse(kernel, 1e-12, 20)
+    for posterior in (tiny, known):
+        posterior.extend(points)
+        posterior.extend(points[:15])
+    np.testing.assert_allclose(tiny.std(points), known.std(points), rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(tiny.mean(targets, points), known.mean(targets, points), rtol=0.0, atol=0.05)
+
+
 class Indefinite:
     def __call__(self, x, y):
         return np.tanh(3.0 * (x @ y.T) - 1.0)

@@ -40,6 +40,7 @@ class InducingPoints:
     kernel: Kernel
     points: Array  # (m,f)
     factor: Any  # C, (m,m)
+    jitter: float  # what was added to the diagonal of K_mm
 
     @classmethod
     def chosen(cls, algebra: LinearAlgebra, kernel: Kernel, points: Array, most: int) -> InducingPoints:
@@ -76,7 +77,7 @@ class InducingPoints:
         jitter = _jitter(float(algebra.xp.max(kernel._at(points))))
         matrix = kernel.between(points, points) + algebra.identity(len(points), jitter)
         try:
-            return cls(algebra, kernel, points, algebra.cholesky(matrix))
+            return cls(algebra, kernel, points, algebra.cholesky(matrix), jitter)
         except np.linalg.LinAlgError:
             raise _not_semidefinite(kernel, len(points), "no Cholesky factor") from None
 

@@ -40,6 +40,7 @@ class RecentPoints:
         phi = inducing.features(points)
         white = self.seen.growing.white(algebra.own(phi))
         variance = self.seen.left(inducing.prior(points), phi) + ridge * algebra.squares(white)
+        nugget = max(ridge, inducing.jitter)  # c is known up to about the jitter, which hides a smaller ridge
         if n == 0:
             self._points = algebra.zeros(self.most, points.shape[1])
             self._phi, self._white = (algebra.zeros(self.most, len(inducing)) for _ in range(2))
@@ -50,7 +51,7 @@ class RecentPoints:
         for i in range(n, n + p):
             earlier = self._inverse[:i, :i]
             across = earlier @ cross[i - n, :i]
-            pivot = (at_least_zero(variance[i - n] - across @ across) + ridge) ** 0.5
+            pivot = (at_least_zero(variance[i - n] - across @ across) + nugget) ** 0.5
             self._inverse[i, :i] = -(across @ earlier) / pivot
             self._inverse[i, i] = 1.0 / pivot
         self.count = n + p
