@@ -127,6 +127,7 @@ class Sparse(PointPosterior):
 
     def restore(self, points: Array, inducing: Array) -> None:
         """Condition an empty posterior on points (n,f) through inducing points (m,f) of an earlier one."""
+        assert not len(self)
         points, inducing = self._checked(points, "points"), self._checked(inducing, "inducing points")
         with one_blas_thread():
             through = InducingPoints.of(self._algebra, self.kernel, self._algebra.array(inducing))
