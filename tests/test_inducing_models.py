@@ -1,12 +1,16 @@
 """Exploration, dynamics and plans through inducing points, beside the exact ones."""
 
+import copy
+import dataclasses
+import pickle
+
 import numpy as np
 import pytest
 
 import rewardfree as rf
 import rewardfree.model as models
-from rewardfree.dynamics import Dynamics
-from rewardfree.posterior import Design
+from rewardfree.dynamics import Dynamics, ExplorationValue
+from rewardfree.posterior import Design, inducing
 from rewardfree.strategies import current
 
 AUTO = rf.Model(rf.AutoKernel(), pooled=True, centred=True)
@@ -60,10 +64,15 @@ def test_a_model_names_its_inducing_points_only_where_it_has_its_own():
     assert repr(rf.Model(rf.Matern(2.5), 0.1, inducing=None)).endswith("inducing=None)")
 
 
-@pytest.mark.parametrize("inducing", [0, -1, 2.5, "exact", True, [10]])
+@pytest.mark.parametrize("inducing", [0, -1, 2.5, "exact", True, [10], np.array([1, 2])], ids=repr)
 def test_inducing_points_that_are_none_are_refused(inducing):
     with pytest.raises(ValueError, match=r'inducing must be a number of points, "auto" or None \(exact\)'):
         rf.Model(rf.Matern(2.5), ridge=0.1, inducing=inducing)
+
+
+def test_more_inducing_points_than_they_are_chosen_from_are_refused():
+    with pytest.raises(ValueError, match="inducing must be at most 10,000, the points they are chosen from"):
+        rf.Model(rf.Matern(2.5), ridge=0.1, inducing=20_000)
 
 
 # Dynamics
@@ -130,8 +139,13 @@ def test_a_run_that_is_resumed_is_the_run_of_one_piece(soon, model, strategy):
 
 
 def test_data_and_plans_say_what_their_posteriors_are(soon, data):
-    assert repr(data).endswith("seed 3, through 1,000 inducing points)")
+    assert repr(data).endswith("seed 3, through up to 200 inducing points)")
     assert "inducing" not in repr(data.first(transitions=120))
+    fixed = dataclasses.replace(data, model=rf.Model(rf.AutoKernel(), inducing=60))
+    assert repr(fixed).endswith("through up to 8 inducing points)")  # 200 transitions of 25 steps
+    assert "inducing" not in repr(dataclasses.replace(data, model=rf.Model(rf.AutoKernel())))
+    own = rf.baselines.LinearRewardFree(rf.posterior.PolynomialFeatures(2), 0.1)
+    assert "inducing" not in repr(dataclasses.replace(data, strategy=own))
     plan = rf.plan(data, "-x**2")
     assert "inducing=1000" in repr(plan) and "200 transitions" in repr(plan)
     assert "inducing" not in repr(rf.plan(data.first(transitions=120), "-x**2"))
@@ -149,6 +163,98 @@ def test_a_plan_through_inducing_points_reads_back(soon, data, planner, inducing
         np.testing.assert_array_equal(again.act(states, h), plan.act(states, h))
     assert again.model.inducing == (60 if inducing == 60 else 1000)
     assert again.transitions == plan.transitions == 200
+
+
+def test_a_plan_of_values_keeps_its_inducing_points(data, monkeypatch, tmp_path):
+    model = rf.Model(rf.Matern(2.5, 0.5), ridge=0.01, pooled=True, centred=True, inducing=30)
+    plan = rf.plan(data, "-(x - 0.3)**2", rf.Optimistic(0.1, clip="range"), model, horizon=10)
+    plan.save(tmp_path / "plan.npz")
+    monkeypatch.setattr(inducing, "POOL", 150)  # from which others would be chosen
+    again = rf.load_plan(tmp_path / "plan.npz")
+    states = np.random.default_rng(1).uniform(-0.9, 0.9, (200, 2))
+    np.testing.assert_allclose(again.value(states, 0), plan.value(states, 0), atol=1e-9)
+    np.testing.assert_array_equal(again.act(states, 0), plan.act(states, 0))
+    ours, theirs = (it.recursion.estimate.posteriors[0] for it in (plan, again))
+    np.testing.assert_array_equal(theirs.inducing, ours.inducing)
+
+
+def test_a_plan_of_values_on_recent_points_keeps_these_too(data, tmp_path):
+    model = rf.Model(rf.Matern(2.5, 0.5), ridge=0.01, pooled=True, centred=True, inducing=30)
+    plan = rf.plan(data, "-(x - 0.3)**2", rf.Mean(clip="range"), model, horizon=10)
+    estimate = plan.recursion.estimate
+    for row in list(estimate._rows[0][:7]):
+        estimate.add(row)
+    plan.recursion._regressions.clear()
+    plan.save(tmp_path / "plan.npz")
+    states = np.random.default_rng(1).uniform(-0.9, 0.9, (200, 2))
+    np.testing.assert_allclose(
+        rf.load_plan(tmp_path / "plan.npz").value(states, 0), plan.value(states, 0), atol=1e-9
+    )
+
+
+def test_inducing_points_of_a_posterior_that_has_none_are_refused(data):
+    plan = rf.plan(data, "-x**2", rf.Mean(clip="range"), FIXED, horizon=3)
+    with pytest.raises(ValueError, match="inducing points of step 0 were given, but its posterior has none"):
+        plan.recursion.estimate.load(0, data.at(np.arange(3)), np.zeros((2, 3)))
+
+
+def test_a_plan_through_inducing_points_is_copied_and_sent_to_processes(data):
+    model = rf.Model(rf.AutoKernel(), pooled=True, centred=True, inducing=60)
+    plan = rf.plan(data, "-(x - 0.3)**2", model=model, horizon=10)
+    states, actions = np.random.default_rng(1).uniform(-0.9, 0.9, (30, 2)), np.zeros((30, 1))
+    for again in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
+        np.testing.assert_array_equal(again.act(states, 3), plan.act(states, 3))
+        ours, theirs = (it.on_mesh.predictor.std(states, actions) for it in (plan, again))
+        np.testing.assert_array_equal(theirs, ours)
+
+
+def test_dynamics_from_a_file_say_that_they_have_no_transitions(data, tmp_path):
+    states, actions = np.zeros((2, 2)), np.zeros((2, 1))
+    for inducing_points in (60, None):
+        model = rf.Model(rf.AutoKernel(), pooled=True, centred=True, inducing=inducing_points)
+        plan = rf.plan(data, "-(x - 0.3)**2", model=model, horizon=10)
+        plan.save(tmp_path / "plan.npz")
+        ours, theirs = (it.on_mesh.predictor for it in (plan, rf.load_plan(tmp_path / "plan.npz")))
+        np.testing.assert_array_equal(theirs.next_state(states, actions), ours.next_state(states, actions))
+        for ask in (
+            lambda it: it.std(states, actions),
+            lambda it: it.spread(states, actions),
+            lambda it: it.noise,
+            lambda it: it.targets,
+            lambda it: it.residuals,
+        ):
+            if inducing_points is None:
+                np.testing.assert_allclose(ask(theirs), ask(ours), atol=1e-6)
+                continue
+            with pytest.raises(ValueError, match="come from a file, which holds their inducing points"):
+                ask(theirs)
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_a_fixed_kernel_gets_inducing_points_while_it_explores(soon, pooled, monkeypatch):
+    model, used = dataclasses.replace(FIXED, pooled=pooled), {}
+    ours = current.CurrentEstimate.estimate
+
+    def estimate(self, upto=None):
+        found = ours(self, upto)
+        kinds = {type(posterior) for posterior in found.posteriors}
+        used.setdefault(len(self._run.kept_rows(upto)), kinds)
+        return found
+
+    monkeypatch.setattr(current.CurrentEstimate, "estimate", estimate)
+    size = {"transitions": 180} if pooled else {"samples_per_step": 8}
+    rf.explore(Puck(), model, rf.GreedyMaxVariance(), seed=1, **size)
+    assert len(used) > 5
+    for kept, kinds in used.items():
+        # Decided at 150 steps, of which no single one of 25 has 120.
+        assert kinds == {rf.Sparse if pooled and kept >= 150 else Design}, kept
+
+
+def test_what_came_after_a_fit_is_counted_exactly(data, soon):
+    value = ExplorationValue(data.spaces, current.while_exploring(AUTO, 200), data.at(np.arange(200)))
+    assert isinstance(value.posterior, rf.Sparse)
+    value.count(data.at(np.arange(10)))
+    assert isinstance(value._later, Design)
 
 
 def test_a_plan_for_noisy_dynamics_through_inducing_points_reads_back(soon, tmp_path):
@@ -177,7 +283,7 @@ def test_data_keep_how_many_inducing_points_they_want(tmp_path):
     data = rf.explore(Puck(), model, rf.Scout(), transitions=90, seed=1)
     data.save(tmp_path / "data.npz")
     assert rf.load(tmp_path / "data.npz").model == model
-    assert "through 30 inducing points" in repr(rf.load(tmp_path / "data.npz"))
+    assert "through up to 30 inducing points" in repr(rf.load(tmp_path / "data.npz"))
 
 
 def test_refits_come_at_round_numbers_and_more_rarely_later():

@@ -13,7 +13,6 @@ from rewardfree.arrays import Placement
 from rewardfree.dynamics import Dynamics, Mesh, MeshDynamics
 from rewardfree.model import fitted_model
 from rewardfree.planning.mesh.values import value_iteration
-from rewardfree.posterior.growing_factor import MOST_WAITING
 from rewardfree.posterior.kernel_sum import KernelSum
 from rewardfree.worlds import Spaces
 from torch_devices import on_every_device
@@ -114,12 +113,30 @@ def test_points_that_come_later_are_as_good_as_all_at_once(dtype):
     for i, point in enumerate(more, start=1):
         one_by_one.extend(point[None])
         ours.extend(point[None])
-        if i in (1, 10, MOST_WAITING + 1, len(more)):  # while few wait, and after they were taken in
+        if i in (1, 10, 41, len(more)):  # while few wait, and after they were taken in
             agree(one_by_one.std(at), ours.std(at), dtype)
             agree(one_by_one.mean(targets[: 300 + i], at), ours.mean(targets[: 300 + i], at), dtype)
-    agree(at_once.std(at), one_by_one.std(at))
-    agree(at_once.mean(targets, at), one_by_one.mean(targets, at))
+            agree(one_by_one.information_gain(), ours.information_gain(), dtype)
+            sigma, expected_sigma = (it.greedy(at, 5)[1] for it in (one_by_one, ours))
+            agree(sigma, expected_sigma, dtype)
+    within = max(at_once.sigma_factor, one_by_one.sigma_factor) ** 2  # of the exact one each
+    ratio = at_once.std(at) / one_by_one.std(at)
+    assert (1.0 / within <= ratio).all() and (ratio <= within).all()
     agree(at_once.points, np.concatenate([points_of(300), more]), dtype)
+
+
+def test_large_weights_are_multiplied_with_kernel_values_in_double_precision(torch):
+    rng = np.random.default_rng(0)
+    kernel = rf.SquaredExponential(2.0) + 1.5 * rf.Linear(bias=1.0)
+    points, at = rng.uniform(-1.0, 1.0, (2000, 4)), rng.uniform(-1.0, 1.0, (200, 4))
+    targets = np.sin(2.0 * points[:, :1]) + 0.03 * rng.normal(size=(2000, 1))
+    double, single = rf.Sparse(kernel, 1e-6, 300), rf.Sparse(kernel, 1e-6, 300, "cuda", "float32")
+    for posterior in (double, single):
+        posterior.extend(points)
+    expected, weights = double.mean(targets, at), single.weights(targets)
+    fitted = KernelSum(kernel, single.basis_points, weights, Placement("cuda", "float32"))
+    for said in (single.mean(targets, at), single.basis(at) @ weights, fitted(at)):
+        agree(said, expected, "float32")
 
 
 def test_blocks_change_nothing(monkeypatch):

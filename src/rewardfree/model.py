@@ -39,6 +39,7 @@ from rewardfree.posterior import (
     Posteriors,
     Sparse,
 )
+from rewardfree.posterior.inducing import as_inducing
 from rewardfree.registry import registered
 
 P = TypeVar("P")
@@ -77,7 +78,7 @@ class Model:
         for name in ("pooled", "centred", "timed"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if self.inducing not in (None, "auto"):
+        if self.inducing is not None and not (isinstance(self.inducing, str) and self.inducing == "auto"):
             object.__setattr__(self, "inducing", _as_inducing(self.inducing))
         if self.timed and not self.pooled:
             raise ValueError("timed=True is one regression for all steps: it needs pooled=True")
@@ -262,11 +263,12 @@ MODEL_POSTERIORS = ModelPosteriors()
 
 def _as_inducing(value: Any) -> int:
     try:
-        return count(value, "inducing")
+        count(value, "inducing")
     except ValueError:
         raise ValueError(
             f'inducing must be a number of points, "auto" or None (exact), got {value!r:.100}'
         ) from None
+    return as_inducing(value)
 
 
 def _distinct(points: Array, dtype: Any = None, **_: Any) -> bool:

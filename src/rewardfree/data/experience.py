@@ -45,9 +45,18 @@ class Experience(RunData):
     fitted: ScaledModel | None = None  # to all kept steps
 
     def __repr__(self) -> str:
-        inducing = self.model.for_points(int(self.kept.sum())).inducing
-        through = f", through {inducing:,} inducing points" if isinstance(inducing, int) else ""
-        return f"{super().__repr__()[:-1]}{through})"
+        return f"{super().__repr__()[:-1]}{self._through})"
+
+    @property
+    def _through(self) -> str:
+        """That a plan with the model goes through inducing points, if it does."""
+        own = self.strategy is not None and self.strategy.own_posteriors
+        counted = isinstance(self.spaces.state, Discrete) and isinstance(self.spaces.action, Discrete)
+        points = max(map(len, self.designs()), default=0)
+        inducing = self.model.for_points(points).inducing
+        if own or counted or not isinstance(inducing, int):
+            return ""
+        return f", through up to {min(inducing, points):,} inducing points"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the data as npz, without pickle; `rf.load` reads them."""

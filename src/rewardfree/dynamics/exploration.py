@@ -66,7 +66,7 @@ class ExplorationValue:
         self.posterior.extend(self.dynamics.points)
         self.actions = spaces.action.candidates(EXPLORED_ACTIONS)
         self._seen = self.dynamics.space.wrapped(np.concatenate([samples.state, samples.next_state]))
-        self._later: PointPosterior | None = None  # the posterior on the samples that came after the fit
+        self._later: PointPosterior | None = None  # on the samples that came after the fit
         self._value: Any = None
 
     def sigma(self, state: Any, action: Any) -> Any:
@@ -81,7 +81,7 @@ class ExplorationValue:
         """
         self.value  # noqa: B018  (E before them, which is then improved)
         if self._later is None:
-            self._later = self._empty_posterior(0)
+            self._later = self._empty_posterior(None)
         self._later.extend(self.dynamics.scaled.inputs(self.spaces, samples.state, samples.action))
         self._value = self._improved(self._value, FEW_SWEEPS)
 
@@ -129,7 +129,7 @@ class ExplorationValue:
         """At most the sigma (n,) of the later samples alone: both bound the sigma of all from above."""
         return sigma if self._later is None else np.minimum(sigma, self._later.std(points))
 
-    def _empty_posterior(self, points: int) -> PointPosterior:
+    def _empty_posterior(self, points: int | None) -> PointPosterior:
         return exploration_posterior(self.dynamics.scaled, self._automatic, points)
 
     def choices(self, state: Any) -> tuple[Any, Any]:
@@ -162,14 +162,14 @@ class ExplorationValue:
         return reached[rows], tried[rows]
 
 
-def exploration_posterior(scaled: ScaledModel, automatic: bool, points: int) -> PointPosterior:
-    """The posterior whose sigma says where to look, for that number of points.
+def exploration_posterior(scaled: ScaledModel, automatic: bool, points: int | None) -> PointPosterior:
+    """The posterior whose sigma says where to look, for that number of points; None is exact, for a few.
 
     A kernel that was fitted to the little that was seen is sure of what it has never seen. Its lengthscales
     say which variables matter, so their ratios stay, but the shortest is at most one spread of the data, and
     the family is rough. A kernel that a user fixed is used as it is.
     """
-    model = scaled.model.for_points(points)
+    model = replace(scaled.model, inducing=None) if points is None else scaled.model.for_points(points)
     kernel = model.kernel.left if isinstance(model.kernel, Sum) else model.kernel
     if not automatic or not isinstance(kernel, (Matern, SquaredExponential)):
         return model.design()

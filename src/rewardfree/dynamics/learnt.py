@@ -88,13 +88,8 @@ class Dynamics:
 
     @cached_property
     def _change(self) -> KernelSum:
-        """The mean of the change in its units, at points (n,f).
-
-        Weights of all points are large and cancel: an exact posterior is predicted from in float64.
-        """
-        exact = not isinstance(self.model.inducing, int)
-        placement = replace(self.placement, dtype=None) if exact else self.placement
-        return KernelSum(self.model.fixed, self.basis, self.weights, placement)
+        """The mean of the change in its units, at points (n,f)."""
+        return KernelSum(self.model.fixed, self.basis, self.weights, self.placement)
 
     def inside(self, state: Any) -> Any:
         """States (n,d) with angles wrapped, within the bounds or what was seen beyond them."""
@@ -121,7 +116,12 @@ class Dynamics:
 
     @cached_property
     def points(self) -> Any:
-        """What the kernel saw of the transitions, (n,f). Of a plan from a file these are the basis."""
+        """What the kernel saw of the transitions, (n,f). In a file there is the basis alone."""
+        if isinstance(self.model.inducing, int):
+            raise ValueError(
+                "these dynamics come from a file, which holds their inducing points and not the transitions: "
+                "make the plan from data again for sigma, noise or what is missed"
+            )
         return self.basis
 
     @cached_property

@@ -11,7 +11,7 @@ from rewardfree.data import Row, Samples
 from rewardfree.estimates.backups import Backup, bellman_q, state_value, until_end, zero_without_data
 from rewardfree.estimates.estimate import Estimate
 from rewardfree.model import MODEL_POSTERIORS, ModelPosteriors, midrange
-from rewardfree.posterior import BasisPosterior
+from rewardfree.posterior import BasisPosterior, Sparse
 from rewardfree.threads import one_blas_thread
 from rewardfree.worlds import ScaledModel, Spaces, feature_bounds
 
@@ -74,9 +74,15 @@ class SampledEstimate(Estimate):
         self._rows[self.step(row.h)].append(row)
         self._next_states = None
 
-    def load(self, h: int, samples: Samples) -> None:
-        """Many samples of step h at once."""
-        self.posteriors[self.step(h)].extend(self.points(samples.state, samples.action))
+    def load(self, h: int, samples: Samples, inducing: Any = None) -> None:
+        """Many samples of step h at once; through inducing points (m,f) if these are given."""
+        posterior, points = self.posteriors[self.step(h)], self.points(samples.state, samples.action)
+        if inducing is None:
+            posterior.extend(points)
+        elif isinstance(posterior, Sparse):
+            posterior.restore(points, inducing)
+        else:
+            raise ValueError(f"inducing points of step {h} were given, but its posterior has none")
         columns = (samples.state, samples.action, samples.next_state, map(bool, samples.terminated))
         self._rows[self.step(h)] += [Row(-1, h, *row, True) for row in zip(*columns, strict=True)]
         self._next_states = None

@@ -32,6 +32,7 @@ from rewardfree.planning.plan_checks import (
 )
 from rewardfree.planning.planner import Plan, WorldPlan
 from rewardfree.planning.sampled import SampledPlan, recursion_for
+from rewardfree.posterior import Sparse
 from rewardfree.registry import from_text, to_table, to_text
 from rewardfree.rewards import RewardFunction
 from rewardfree.worlds import Discrete, ScaledModel, Scaling, Spaces
@@ -53,7 +54,7 @@ _ARRAYS = {
     "LabelPlan": "about|actions|values",
     "MeshPlan": f"{_ON_MESH}|seen|seen_ends",
     "TabulatedPlan": f"{_ON_MESH}|rewards|going",
-    "SampledPlan": rf"about|centre|scale|actions|centres|({'|'.join((*_SAMPLES, 'weights'))})\d+",
+    "SampledPlan": rf"about|centre|scale|actions|centres|({'|'.join((*_SAMPLES, 'weights', 'inducing'))})\d+",
 }
 
 
@@ -254,8 +255,10 @@ def write_sampled_plan(path: str | os.PathLike[str], plan: SampledPlan) -> None:
     }
     for h in range(estimate.steps):
         if estimate.count(h):
-            samples = estimate.samples(h)
+            samples, posterior = estimate.samples(h), estimate.posteriors[h]
             arrays |= {f"{name}{h}": getattr(samples, name) for name in _SAMPLES}
+            if isinstance(posterior, Sparse):  # rounding, and another version, may choose others
+                arrays[f"inducing{h}"] = posterior.basis_points
     for h, regression in enumerate(regressions):
         if regression.weights is not None:
             arrays[f"weights{h}"] = regression.weights
@@ -275,7 +278,9 @@ def _sampled_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> SampledPlan
     estimate = SampledEstimate(spaces, scaled, horizon, actions, source)
     for h in range(estimate.steps):
         if f"state{h}" in arrays:
-            estimate.load(h, _samples(arrays, h, spaces))
+            inducing = f"inducing{h}"
+            points = numbers(arrays, inducing, None, len(spaces.groups)) if inducing in arrays else None
+            estimate.load(h, _samples(arrays, h, spaces), points)
     reward = RewardFunction(fields["reward"], spaces)
     recursion = recursion_for(estimate, reward, fields["planner"], horizon, discount)
     for h in range(horizon):

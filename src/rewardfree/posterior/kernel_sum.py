@@ -17,12 +17,12 @@ class KernelSum:
         check_kernel(kernel, placement)
         self._algebra = linear_algebra(placement)
         self._kernel = kernel
-        self._basis: Any = self._algebra.points(basis, "basis")
+        self._basis: Any = self._algebra.array(basis)  # as it was, for weights are large and cancel
         self._weights: Any = self._algebra.array(weights)
 
     def __call__(self, at: Floats) -> Floats:
         """At points (q,f), (q,c)."""
-        points = self._algebra.points(at, "at")
         with one_blas_thread():
+            points = self._algebra.array(at)
             values = self._algebra.weighted(self._kernel, points, self._basis, self._weights)
         return np.asarray(to_numpy(values))

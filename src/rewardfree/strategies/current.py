@@ -1,9 +1,11 @@
 """What a run on a world of real states has learnt so far, brought up to date when it is needed."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from rewardfree.data import Row
 from rewardfree.dynamics import ExplorationValue
 from rewardfree.estimates import OBJECTIVES, Backup, SampledEstimate, SampledRecursion
 from rewardfree.model import Model
@@ -70,7 +72,7 @@ class CurrentEstimate:
         """
         run = self._run
         rows = run.kept_rows(upto)
-        fitted_at = refitted_at(len(rows)) if run.model.automatic else 0
+        fitted_at = self._refit_before(rows)
         if self._estimate is None or fitted_at != self._fitted_at:
             self._estimate = self._refitted(fitted_at)
             self._fitted_at = self._added = fitted_at
@@ -78,6 +80,20 @@ class CurrentEstimate:
             self._estimate.add(row)
         self._added = len(rows)
         return self._estimate
+
+    def _refit_before(self, rows: list[Row]) -> int:
+        """The number of steps, up to these, at which the estimate was last made anew."""
+        fitted_at, model = refitted_at(len(rows)), self._run.model
+        if model.automatic:
+            return fitted_at
+        # A fixed kernel needs no refit, but the choice of inducing points does once there are any.
+        return fitted_at if self._for(rows[:fitted_at]).inducing != model.inducing else 0
+
+    def _for(self, rows: list[Row]) -> Model:
+        """The run's model for these steps."""
+        model = self._run.model
+        steps = [0 if model.pooled else row.h for row in rows]
+        return while_exploring(model, max(Counter(steps).values(), default=0))
 
     def largest_sigma(self) -> float:
         """Over every action at the next states seen."""
@@ -96,7 +112,7 @@ class CurrentEstimate:
         """With a kernel for the first kept steps, and these loaded."""
         run, strategy = self._run, self._run.strategy
         samples = run.samples(kept)
-        model = while_exploring(run.model, kept)
+        model = self._for(run.kept_rows(kept))
         scaled = ScaledModel.fit(run.spaces, model, samples, strategy.open_ends, behind_walls=False)
         actions = run.spaces.action.candidates(PLAYED_ACTIONS)
         estimate = SampledEstimate(run.spaces, scaled, run.horizon, actions, strategy)

@@ -1,7 +1,7 @@
 """Matrices on one device, for posteriors through inducing points and for plans: in NumPy, and the choice.
 
-Points, and kernel values of means, may be float32; features, factors and all that is solved are float64, for
-a factor of K_mm in single precision would be noise. Torch is in linear_algebra_torch.py.
+Points may be float32. Kernel values, features and all that is solved are float64: weights of inducing points
+are 1e5 to 1e8 times what they add up to. Torch is in linear_algebra_torch.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import array_api_compat.numpy
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.blas import dsyrk, dtrsm, dtrsv
 
 from rewardfree.arrays import Array, Placement, cast, float_dtype
 from rewardfree.kernels import Kernel
@@ -45,7 +45,7 @@ class LinearAlgebra:
 
     def own(self, values: Array) -> Array:
         """A copy."""
-        return values.copy()
+        return values.copy(order="K")
 
     def index(self, rows: Any) -> Any:
         """Row numbers, or a slice."""
@@ -73,6 +73,8 @@ class LinearAlgebra:
 
     def whitened(self, factor: Array, rows: Array) -> Array:
         """D^-1 x for each row x of (b,m). `rows` may be overwritten."""
+        if len(rows) == 1:  # which reads the factor once
+            return dtrsv(factor, rows[0], lower=1)[None, :]
         # rows.T is in the column order of LAPACK, so it is solved in place.
         return dtrsm(1.0, factor, np.ascontiguousarray(rows).T, lower=1, overwrite_b=1).T
 

@@ -80,7 +80,7 @@ class TorchAlgebra(LinearAlgebra):
         return lambda i: matrix[i]
 
     def weighted(self, kernel: Kernel, x: Array, y: Array, weights: Array) -> Array:
-        return weighted(kernel, x, y, weights, self.block)
+        return weighted(kernel, self.array(x), self.array(y), weights, self.block)
 
     def sparse(self, matrix: Any) -> Any:
         places = [self._matrices.index(part) for part in (matrix.indptr, matrix.indices)]
