@@ -1,5 +1,8 @@
 """What the checks at the door let in and what they refuse, and which of nearly equal values wins."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import array_api_compat.numpy
 import array_api_strict
 import numpy as np
@@ -11,6 +14,7 @@ from rewardfree.arrays import (
     as_array,
     as_number,
     as_points,
+    check_fields,
     check_finite,
     count,
     namespace,
@@ -306,3 +310,21 @@ def test_rounding_noise_does_not_move_the_winner(values, noise):
     clean = np.array(values, dtype=float)
     noisy = clean * (1.0 + 2e-16 * np.array(noise[: len(values)]))
     assert int(argmax_tied(noisy)) == int(argmax_tied(clean))
+
+
+def test_fields_are_checked_and_none_stays_where_it_is_the_default():
+    @dataclass(frozen=True)
+    class Options:
+        beta: Any
+        rounds: Any = None
+
+        def __post_init__(self):
+            check_fields(self, beta=positive, rounds=count, elsewhere=positive)
+
+    assert vars(Options(1)) == {"beta": 1.0, "rounds": None} and Options(1, 2.0).rounds == 2
+    for options, said in (
+        ((None,), "beta must be a number, got None"),
+        ((1, 0.5), "rounds must be a whole number"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Options(*options)

@@ -353,3 +353,15 @@ def test_a_line_that_is_zero_without_data_differs_from_the_priors():
 def test_a_backup_says_what_a_recursion_needs():
     backup = Backup(lambda reward, mean, sigma, to_go: mean, lambda to_go: (0.0, 1.0))
     assert (backup.empty, backup.around, backup.uses_sigma) == ("prior", None, True)
+
+
+def test_a_step_without_samples_is_worth_nothing_if_asked():
+    values = np.array([[0.3, -2.0]])
+    for empty, samples, right in (("zero", 0, 0 * values), ("zero", 1, values), ("prior", 0, values)):
+        np.testing.assert_array_equal(lines.zero_without_data(values, empty, samples), right)
+
+
+def test_nothing_follows_an_end():
+    np.testing.assert_array_equal(
+        lines.until_end(np.array([1.0, 2.0]), np.array([True, False])), np.array([0.0, 2.0])
+    )
