@@ -515,7 +515,7 @@ def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
 def test_a_picture_that_cannot_be_written_is_refused_before_any_work(
     cli, monkeypatch, data, tmp_path, name, wanted
 ):
-    monkeypatch.setattr("rewardfree.cli.commands.systems.diagnose", lambda data: pytest.fail("it worked"))
+    monkeypatch.setattr("rewardfree.report.contents.diagnose", lambda data: pytest.fail("it worked"))
     os.mkfifo(tmp_path / "pipe.png")
     code, said, complaints = cli("info", data, "--out", tmp_path / name)
     assert (code, said, len(complaints)) == (2, [], 1) and wanted in complaints[0]

@@ -150,11 +150,15 @@ class Box:
                 for name, low, high in zip(self.names, self.low, self.high, strict=True)
                 if not (math.isfinite(low) and math.isfinite(high))
             ]
-            measured = " or pilot=500, which measures them by random steps" if pilot else ""
+            first, measured = unbounded[0], ""
+            if pilot:
+                measured = (
+                    " or pilot=500, which measures them by random steps; "
+                    f"for a table of text state=rf.Box.of({first}=(low, high), ...)"
+                )
             raise ValueError(
-                f"{what} needs bounds, and {', '.join(unbounded)} has none: give bounds="
-                f"{{{unbounded[0]!r}: (low, high)}}{measured}; for a table of text "
-                f"state=rf.Box.of({unbounded[0]}=(low, high), ...)"
+                f"{what} needs bounds, and {', '.join(unbounded)} has none: give "
+                f"bounds={{{first!r}: (low, high)}}{measured}"
             )
 
 
