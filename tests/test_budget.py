@@ -1,6 +1,7 @@
 """One budget of four: which unit goes with which model, and what is said about a wrong one."""
 
 from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_a_horizon_that_nobody_could_wait_for_is_refused():
         lambda: rf.FiniteWorld(np.ones((1, 1, 1)), 10**18),
         lambda: rf.from_gymnasium("Pendulum-v1", horizon=10**18),
         lambda: rf.plan(data, "x", horizon=10**18),
-        lambda: rf.rollouts(short, rf.plan(data, "x"), "x", horizon=10**18),
+        lambda: rf.rollouts(short, SimpleNamespace(act=np.zeros_like), "x", horizon=10**18),
         lambda: rf.worlds.corridor_world(states=6, actions=3, horizon=10**18),
     ):
         with pytest.raises(ValueError, match=f"horizon.* {said}"):
