@@ -360,6 +360,11 @@ class WorldPlan(Plan):
         return space.checked(given[None] if single else given, "state"), single
 
 
+def largest_spread(mean: Floats, low: float, high: float) -> Floats:
+    """The largest standard deviation (n,) of returns between two ends, for their means (n,)."""
+    return np.sqrt(np.maximum((high - mean) * (mean - low), 0.0))
+
+
 def one_given(state: Any, observation: Any, parts: str, how: Observation | None = None) -> Any:
     """State or observation, whichever was given; `parts` and `how` say what these are."""
     if (state is None) == (observation is None):
