@@ -352,6 +352,16 @@ def test_a_world_that_fails_is_named_as_exploring_names_it(method, where):
     assert failed.value.data is None and isinstance(failed.value.__cause__, KeyError)
 
 
+@pytest.mark.parametrize("returned", [1.0, None, np.zeros((1, 1)), {0: 1, 1: 1}])
+def test_a_policy_that_returns_no_actions_is_not_called_a_world_that_fails(returned):
+    class Wrong:
+        def act(self, state, h):
+            return returned
+
+    with pytest.raises(ValueError, match="act must return an action for each of 2 states, got"):
+        rf.rollouts(Copied(), Wrong(), "1", 2)
+
+
 def test_a_state_that_is_no_real_numbers_is_refused():
     class Broken(Drift):
         def sample(self, state, action, h, rng):

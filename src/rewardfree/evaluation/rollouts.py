@@ -115,6 +115,9 @@ def rollouts(
                 break
             now = np.array(states)
             actions: Any = plan.act(now.copy(), h)  # a policy of one's own may work in place
+            if np.ndim(actions) == 0 or len(actions) != len(numbers):
+                states_here = counted(len(numbers), "state")
+                raise ValueError(f"act must return an action for each of {states_here}, got {actions!r:.200}")
             with _failing(f"at step {h}"):
                 after = [
                     stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)
