@@ -256,6 +256,17 @@ def test_a_plan_among_labels_is_kept_in_a_file(tmp_path):
         assert older.returns is None and older.expects(GOAL, np.arange(2), 0.95) is None
 
 
+def test_a_plan_for_other_numbers_of_labels_is_refused():
+    plan = rf.plan(walked("wrapped"), GOAL)
+
+    class Larger(rf.World):
+        state, action, horizon = rf.Discrete(64, "s"), rf.Discrete(4), 100
+
+    said = r"for s \(16 labels\), action \(4 labels\), and lake has s \(64 labels\), action \(4 labels\)"
+    with pytest.raises(ValueError, match=said):
+        plan.check_world(Larger(), "lake")
+
+
 def test_labels_of_a_csv_file_are_counted(tmp_path):
     data, path = walked("wrapped"), tmp_path / "lake.csv"
     data.to_csv(path)
