@@ -180,6 +180,24 @@ def test_steps_that_are_counted_from_1_keep_their_first_states(tmp_path):
     assert series.h.tolist() == [0, 1, 2, 3] and series.starts.tolist() == [[0.0]]
 
 
+@pytest.mark.parametrize(
+    ("lines", "h", "starts"),
+    [
+        ([(1, 1), (1, 2), (2, 1)], [0, 1, 0], 2),
+        ([(-1, 1), (1, 1), (-1, 0), (1, 2), (2, 1)], [1, 0, 0, 1, 0], 2),  # queries stay
+        ([(-1, 1), (-1, 2)], [1, 2], 0),
+        ([(-1, 1), (0, 0), (0, 1)], [1, 0, 1], 1),
+        ([(0, 1), (0, 2), (1, 5), (1, 6)], [1, 2, 5, 6], None),  # it begins late
+        ([(0, 1), (0, 2), (1, 0), (1, 1)], [1, 2, 0, 1], 1),
+    ],
+)
+def test_steps_count_from_1_where_every_episode_says_so(tmp_path, recwarn, lines, h, starts):
+    rows = [(float(i), 0.1 * i, i + 0.5, *line) for i, line in enumerate(lines)]
+    data = own(tmp_path, table(*rows, names="x u next_x episode h"))
+    assert data.h.tolist() == h and len(data.starts) == (starts or 0)
+    assert [each.category for each in recwarn] == ([NoFirstStates] if starts is None else [])
+
+
 def test_a_recording_that_begins_later_says_that_it_has_no_first_states(tmp_path):
     rows = [(0.0, 0.5, 1.0, 7), (1.0, 0.7, 2.0, 8), (2.0, 0.1, 4.0, 9)]
     with pytest.warns(NoFirstStates, match="h is never 0: count the steps of an episode from 0") as said:

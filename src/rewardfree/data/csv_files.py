@@ -111,8 +111,8 @@ def read_columns(
         "kept": _flags(path, table, "kept", np.ones(rows)),
     }
     h = None
-    if "h" in table:  # perhaps counted from 1
-        h = _whole(path, "h", table["h"] - (table["h"].min() == 1.0), 0, MOST_STEPS - 1)
+    if "h" in table:
+        h = _whole(path, "h", table["h"], 0, MOST_STEPS - 1)
     if "episode" in table:
         episode = _numbered(path, _whole(path, "episode", table["episode"], -1, MOST_EPISODES))
     else:  # a new one begins where a step does not go on from the last
@@ -123,6 +123,7 @@ def read_columns(
     first = np.concatenate([[True], episode[1:] != episode[:-1]])
     if h is None:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
+    h = _from_0(h, episode)
     begins = first & (h == 0) & (episode >= 0)
     if not begins.any() and (episode >= 0).any():
         doubt(
@@ -132,6 +133,14 @@ def read_columns(
             "if all episodes began in the first line",
         )
     return {**columns, "episode": episode, "h": h, "first": begins}
+
+
+def _from_0(h: Any, episode: Any) -> Any:
+    """Steps counted from 0 where every episode begins with step 1; queries stay as they are."""
+    played = episode >= 0
+    begin = h[played][np.diff(episode[played], prepend=-1) != 0]
+    from_1 = len(begin) > 0 and (begin == 1).all() and h[played].min() == 1
+    return h - played if from_1 else h
 
 
 def _leave_out_clocks(
