@@ -255,6 +255,26 @@ def test_what_is_only_worse_elsewhere_is_no_tail(reward):
     assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), reward))[0]
 
 
+def test_a_linear_reward_within_bounds_that_were_guessed_far_too_wide_is_no_tail():
+    class Guessed(Linear):
+        state = rf.Box.of(x=(-1e6, 1e6))
+
+    data = fresh(Guessed, 60, rf.Uniform())
+    assert np.abs(data.state).max() < 3.0
+    assert ConstantReward not in said(lambda: rf.plan(data, "x", rf.Mean(clip="range"), horizon=3))[0]
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-(x - 12)**2)", rf.Mean(clip="range")))[0]
+
+
+def test_a_tail_is_found_of_wide_data_too():
+    class Spread(Wide):
+        def start(self, rng):
+            return rng.uniform(-4.0, 4.0, 1)
+
+    data = fresh(Spread, 100, rf.Uniform())
+    assert 3.0 < np.abs(data.next_state).max() < 5.0
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-(x - 8)**2)", rf.Mean(clip="range")))[0]
+
+
 def test_a_function_that_is_made_for_what_was_seen_is_asked_for_nothing_more():
     def looked_up(state, action):
         if np.abs(state).max() > 9.0:
