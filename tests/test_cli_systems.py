@@ -961,6 +961,20 @@ def test_a_plan_for_what_is_no_environment_is_refused(cli, plan, changed, said):
     assert code == 2 and len(complaints) == 1 and said in complaints[0]
 
 
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ("Nowhere-v1", "rewardfree: there is no environment 'Nowhere-v1'"),
+        ("nowhere:World", "rewardfree: 'nowhere:World' would import and run code of its own"),
+        ("CartPole-v1", "rewardfree: {plan}: this plan is for theta, omega, torque, and CartPole-v1 has"),
+    ],
+)
+def test_what_was_typed_wrongly_is_not_the_plans_mistake(cli, plan, env, said):
+    with_provenance(plan, horizon=20, names=None)
+    code, _, complaints = cli("evaluate", plan, "--episodes", 1, "--env", env)
+    assert code == 2 and len(complaints) == 1 and complaints[0].startswith(said.format(plan=plan)), complaints
+
+
 def test_a_world_that_fails_while_a_plan_is_played_is_told_in_one_line(cli, plan):
     with_provenance(plan, options={"table": {"g": "abc"}})
     code, said, complaints = cli("evaluate", plan, "--episodes", 1)
