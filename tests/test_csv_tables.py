@@ -160,6 +160,22 @@ def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
     assert not recwarn.list
 
 
+def test_a_file_of_a_recording_with_numbers_of_its_own_is_read(tmp_path):
+    """As they were written before tables were numbered anew."""
+    rows = [(0.0, 0.5, 1.0, 3), (1.0, 0.7, 2.0, 3), (2.0, 0.1, 4.0, 7), (9.0, 0.2, 9.5, -1), (7.0, 0, 9.5, 9)]
+    data = own(tmp_path, table(*rows, names="x u next_x episode"))
+    data.save(tmp_path / "own.npz")
+    arrays = dict(np.load(tmp_path / "own.npz"))
+    np.savez(tmp_path / "older.npz", **arrays | {"episode": np.array([3, 3, 7, -1, 9])})
+    again = rf.load(tmp_path / "older.npz")
+    assert_same(again, data)
+    assert again.episode.tolist() == [0, 0, 1, -1, 2] and not again.episode.flags.writeable
+    for wrong, said in (([3, 3, 7, -1, 3], "3 comes again"), ([3, 3, 7, -2, 9], r"must lie in -1\.\.")):
+        np.savez(tmp_path / "wrong.npz", **arrays | {"episode": np.array(wrong)})
+        with pytest.raises(ValueError, match=said):
+            rf.load(tmp_path / "wrong.npz")
+
+
 def test_an_episode_that_comes_again_is_refused(tmp_path):
     rows = [(0.0, 0.5, 1.0, 3), (5.0, 0.7, 2.0, 4), (1.0, 0.1, 4.0, 3)]
     with pytest.raises(ValueError, match=r"episode 3 comes again after lines of another one: .* a number of"):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rewardfree.arrays import MOST_STEPS
-from rewardfree.data.run_data import MOST_EPISODES
+from rewardfree.data.run_data import MOST_EPISODES, numbered_from_0
 from rewardfree.doubts import LeftOutColumns, NoFirstStates, doubt
 from rewardfree.files import written_whole
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
@@ -114,7 +114,11 @@ def read_columns(
     if "h" in table:
         h = _whole(path, "h", table["h"], 0, MOST_STEPS - 1)
     if "episode" in table:
-        episode = _numbered(path, _whole(path, "episode", table["episode"], -1, MOST_EPISODES))
+        given = _whole(path, "episode", table["episode"], -1, MOST_EPISODES)
+        try:
+            episode = numbered_from_0(given)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
     else:  # a new one begins where a step does not go on from the last
         follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
         if h is not None:
@@ -159,23 +163,6 @@ def _leave_out_clocks(
             f"{path}: {', '.join(name or 'a column without a name' for name in clocks)} was left out, which "
             "seems to tell the time: name all states and actions where it is one of them",
         )
-
-
-def _numbered(path: Any, episode: Any) -> Any:
-    """Numbers of episodes from 0, in their order, whatever those of the table are; -1 stays: a query."""
-    played = episode >= 0
-    given = episode[played]
-    number = np.cumsum(np.diff(given, prepend=given[:1]) != 0)
-    blocks = given[np.diff(number, prepend=-1) != 0]
-    again = np.flatnonzero(np.bincount(np.unique(blocks, return_inverse=True)[1]) > 1)
-    if len(again):
-        raise ValueError(
-            f"{path}: episode {np.unique(blocks)[again[0]]} comes again after lines of another one: the "
-            "lines of an episode must follow each other, and every episode must have a number of its own"
-        )
-    numbered = np.full(len(episode), -1)
-    numbered[played] = number
-    return numbered
 
 
 def _followed(
