@@ -18,6 +18,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 import rewardfree as rf
 from reference_runs import small_world
+from rewardfree.cli.session import as_typed
 from rewardfree.data.run_data import COLUMNS
 from rewardfree.dynamics import Dynamics, reached
 from rewardfree.evaluation.diagnosis import CELLS, STILL, Diagnosis, diagnose
@@ -484,6 +485,18 @@ def test_info_says_which_columns_are_states_and_actions(cli, tmp_path):
     code, said, complaints = cli("info", tmp_path / "log.csv", "--action", "push")
     assert code == 0 and "variables   states x, v; actions push" in said
     assert len(complaints) == 1 and "log.csv: time was left out" in complaints[0]
+
+
+@pytest.mark.filterwarnings("ignore::rewardfree.doubts.LeftOutColumns")
+def test_messages_about_tables_offer_what_can_be_typed(cli, tmp_path):
+    (tmp_path / "log.csv").write_text("x,next_x,step\n0,1,1\n1,2,0\n2,1,1\n")
+    code, _, complaints = cli("plan", tmp_path / "log.csv", "--reward", "x")
+    assert code == 2 and complaints[-1].endswith("step was left out as a time; --action step makes it one")
+    with pytest.raises(ValueError, match="for a table of text") as needed:
+        rf.Box.of(x=None, v=None).need_bounds("a kernel that is fixed")
+    assert as_typed(str(needed.value), {}).endswith(
+        "x, v has none: give bounds in a world of your own (module:Class --allow-imports)"
+    )
 
 
 def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):

@@ -150,6 +150,24 @@ def test_what_tells_the_time_is_a_variable_only_if_one_says_so(tmp_path, clock):
     assert data.spaces.names == ("x", "u", "next_x")
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("step", r"must be one; step was left out as a time; action=\['step'\] makes it one$"),
+        ("step time", r"step, time were left out as a time; action=\['step'\] makes the first of them one$"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::rewardfree.doubts.LeftOutColumns")
+def test_an_action_that_looks_like_a_time_can_be_named(tmp_path, names, said):
+    more = [0.5] * (len(names.split()) - 1)
+    text = table(
+        *((x, x + 0.3 * x, u, *more) for x, u in ((0.0, 2), (1.0, 1), (2.0, 0))), names=f"x next_x {names}"
+    )
+    with pytest.raises(ValueError, match=said):
+        own(tmp_path, text)
+    assert own(tmp_path, text, action=["step"]).spaces.action.names == ("step",)
+
+
 def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
     series = table(*((t, *row) for t, row in enumerate(SERIES)), names="time x u")
     box = rf.Box.of(time=(0, 9), x=(-5, 5))

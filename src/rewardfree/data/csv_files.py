@@ -64,7 +64,7 @@ def read_columns(
     for name in NO_VARIABLES:
         if name in table:
             raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
-    _leave_out_clocks(path, table, state, action)
+    clocks = _leave_out_clocks(path, table, state, action)
     if (state is not None or action is not None) and not any(name.startswith(NEXT) for name in table):
         table = _followed(path, table, state, action)
     names = [name for name in table if NEXT + name in table]
@@ -90,7 +90,9 @@ def read_columns(
             raise ValueError(f"{path} lacks the action {', '.join(missing)}")
         others = list(done_by)
     if not others:
-        raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
+        raise ValueError(
+            f"{path} has no action: every column but {', '.join(names)} must be one{_left_out(clocks)}"
+        )
     if set(angles) - set(names):
         raise ValueError(
             f"angles names {', '.join(sorted(set(angles) - set(names)))}, and there is {', '.join(names)}"
@@ -149,7 +151,7 @@ def _from_0(h: Any, episode: Any) -> Any:
 
 def _leave_out_clocks(
     path: Any, table: dict[str, Any], state: Space | None, action: Space | Sequence[str] | None
-) -> None:
+) -> list[str]:
     """Take columns that tell the time out of a table, unless a user named them or gave next_ twins."""
     named = {*(() if state is None else state.names), *(() if action is None else _names_of(action))}
     clocks = [
@@ -163,6 +165,16 @@ def _leave_out_clocks(
             f"{path}: {', '.join(name or 'a column without a name' for name in clocks)} was left out, which "
             "seems to tell the time: name all states and actions where it is one of them",
         )
+    return clocks
+
+
+def _left_out(clocks: list[str]) -> str:
+    """What a missing action may be, after a full sentence."""
+    named = [name for name in clocks if name]
+    if not named:
+        return ""
+    are, made = ("was", "makes it one") if len(named) == 1 else ("were", "makes the first of them one")
+    return f"; {', '.join(named)} {are} left out as a time; action=['{named[0]}'] {made}"
 
 
 def _followed(
