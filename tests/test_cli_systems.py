@@ -401,6 +401,16 @@ def test_a_film_is_made_without_a_word_of_sdl(plan, tmp_path):
     assert done.returncode == 0 and "XDG_RUNTIME_DIR" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("before", [None, "", "/run/user/0"])
+def test_a_film_leaves_the_environment_as_it_was(monkeypatch, before):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if before is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", before)
+    with film_module._quiet_sdl():
+        assert os.environ["XDG_RUNTIME_DIR"]
+    assert os.environ.get("XDG_RUNTIME_DIR") == before
+
+
 def test_a_film_does_not_replace_its_plan(cli, plan, tmp_path):
     before = plan.read_bytes()
     (tmp_path / "link.gif").symlink_to(plan)
