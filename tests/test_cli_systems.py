@@ -18,6 +18,7 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 import rewardfree as rf
 from reference_runs import small_world
+from rewardfree.cli.session import as_typed
 from rewardfree.data.run_data import COLUMNS
 from rewardfree.dynamics import Dynamics, reached
 from rewardfree.evaluation.diagnosis import CELLS, STILL, Diagnosis, diagnose
@@ -400,6 +401,16 @@ def test_a_film_is_made_without_a_word_of_sdl(plan, tmp_path):
     assert done.returncode == 0 and "XDG_RUNTIME_DIR" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("before", [None, "", "/run/user/0"])
+def test_a_film_leaves_the_environment_as_it_was(monkeypatch, before):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if before is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", before)
+    with film_module._quiet_sdl():
+        assert os.environ["XDG_RUNTIME_DIR"]
+    assert os.environ.get("XDG_RUNTIME_DIR") == before
+
+
 def test_a_film_does_not_replace_its_plan(cli, plan, tmp_path):
     before = plan.read_bytes()
     (tmp_path / "link.gif").symlink_to(plan)
@@ -484,6 +495,18 @@ def test_info_says_which_columns_are_states_and_actions(cli, tmp_path):
     code, said, complaints = cli("info", tmp_path / "log.csv", "--action", "push")
     assert code == 0 and "variables   states x, v; actions push" in said
     assert len(complaints) == 1 and "log.csv: time was left out" in complaints[0]
+
+
+@pytest.mark.filterwarnings("ignore::rewardfree.doubts.LeftOutColumns")
+def test_messages_about_tables_offer_what_can_be_typed(cli, tmp_path):
+    (tmp_path / "log.csv").write_text("x,next_x,step\n0,1,1\n1,2,0\n2,1,1\n")
+    code, _, complaints = cli("plan", tmp_path / "log.csv", "--reward", "x")
+    assert code == 2 and complaints[-1].endswith("step was left out as a time; --action step makes it one")
+    with pytest.raises(ValueError, match="for a table of text") as needed:
+        rf.Box.of(x=None, v=None).need_bounds("a kernel that is fixed")
+    assert as_typed(str(needed.value), {}).endswith(
+        "x, v has none: give bounds in a world of your own (module:Class --allow-imports)"
+    )
 
 
 def test_info_takes_tables_of_text_and_finite_data(cli, tmp_path):
@@ -959,6 +982,20 @@ def test_a_plan_for_what_is_no_environment_is_refused(cli, plan, changed, said):
     with_provenance(plan, **changed)
     code, _, complaints = cli("evaluate", plan, "--episodes", 1)
     assert code == 2 and len(complaints) == 1 and said in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ("Nowhere-v1", "rewardfree: there is no environment 'Nowhere-v1'"),
+        ("nowhere:World", "rewardfree: 'nowhere:World' would import and run code of its own"),
+        ("CartPole-v1", "rewardfree: {plan}: this plan is for theta, omega, torque, and CartPole-v1 has"),
+    ],
+)
+def test_what_was_typed_wrongly_is_not_the_plans_mistake(cli, plan, env, said):
+    with_provenance(plan, horizon=20, names=None)
+    code, _, complaints = cli("evaluate", plan, "--episodes", 1, "--env", env)
+    assert code == 2 and len(complaints) == 1 and complaints[0].startswith(said.format(plan=plan)), complaints
 
 
 def test_a_world_that_fails_while_a_plan_is_played_is_told_in_one_line(cli, plan):

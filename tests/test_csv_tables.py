@@ -150,6 +150,24 @@ def test_what_tells_the_time_is_a_variable_only_if_one_says_so(tmp_path, clock):
     assert data.spaces.names == ("x", "u", "next_x")
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("step", r"must be one; step was left out as a time; action=\['step'\] makes it one$"),
+        ("step time", r"step, time were left out as a time; action=\['step'\] makes the first of them one$"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::rewardfree.doubts.LeftOutColumns")
+def test_an_action_that_looks_like_a_time_can_be_named(tmp_path, names, said):
+    more = [0.5] * (len(names.split()) - 1)
+    text = table(
+        *((x, x + 0.3 * x, u, *more) for x, u in ((0.0, 2), (1.0, 1), (2.0, 0))), names=f"x next_x {names}"
+    )
+    with pytest.raises(ValueError, match=said):
+        own(tmp_path, text)
+    assert own(tmp_path, text, action=["step"]).spaces.action.names == ("step",)
+
+
 def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
     series = table(*((t, *row) for t, row in enumerate(SERIES)), names="time x u")
     box = rf.Box.of(time=(0, 9), x=(-5, 5))
@@ -158,6 +176,22 @@ def test_what_tells_the_time_is_taken_where_it_is_named(tmp_path, recwarn):
     assert own(tmp_path, twins).spaces.names == ("time", "x", "u", "next_time", "next_x")
     own(tmp_path, series, state=rf.Box.of(x=(-5, 5)), action=["u"])  # nothing of it could be a variable
     assert not recwarn.list
+
+
+def test_a_file_of_a_recording_with_numbers_of_its_own_is_read(tmp_path):
+    """As they were written before tables were numbered anew."""
+    rows = [(0.0, 0.5, 1.0, 3), (1.0, 0.7, 2.0, 3), (2.0, 0.1, 4.0, 7), (9.0, 0.2, 9.5, -1), (7.0, 0, 9.5, 9)]
+    data = own(tmp_path, table(*rows, names="x u next_x episode"))
+    data.save(tmp_path / "own.npz")
+    arrays = dict(np.load(tmp_path / "own.npz"))
+    np.savez(tmp_path / "older.npz", **arrays | {"episode": np.array([3, 3, 7, -1, 9])})
+    again = rf.load(tmp_path / "older.npz")
+    assert_same(again, data)
+    assert again.episode.tolist() == [0, 0, 1, -1, 2] and not again.episode.flags.writeable
+    for wrong, said in (([3, 3, 7, -1, 3], "3 comes again"), ([3, 3, 7, -2, 9], r"must lie in -1\.\.")):
+        np.savez(tmp_path / "wrong.npz", **arrays | {"episode": np.array(wrong)})
+        with pytest.raises(ValueError, match=said):
+            rf.load(tmp_path / "wrong.npz")
 
 
 def test_an_episode_that_comes_again_is_refused(tmp_path):
@@ -178,6 +212,24 @@ def test_steps_that_are_counted_from_1_keep_their_first_states(tmp_path):
         tmp_path, table(*((*row, h + 1) for h, row in enumerate(SERIES)), names="x u h"), action=["u"]
     )
     assert series.h.tolist() == [0, 1, 2, 3] and series.starts.tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "h", "starts"),
+    [
+        ([(1, 1), (1, 2), (2, 1)], [0, 1, 0], 2),
+        ([(-1, 1), (1, 1), (-1, 0), (1, 2), (2, 1)], [1, 0, 0, 1, 0], 2),  # queries stay
+        ([(-1, 1), (-1, 2)], [1, 2], 0),
+        ([(-1, 1), (0, 0), (0, 1)], [1, 0, 1], 1),
+        ([(0, 1), (0, 2), (1, 5), (1, 6)], [1, 2, 5, 6], None),  # it begins late
+        ([(0, 1), (0, 2), (1, 0), (1, 1)], [1, 2, 0, 1], 1),
+    ],
+)
+def test_steps_count_from_1_where_every_episode_says_so(tmp_path, recwarn, lines, h, starts):
+    rows = [(float(i), 0.1 * i, i + 0.5, *line) for i, line in enumerate(lines)]
+    data = own(tmp_path, table(*rows, names="x u next_x episode h"))
+    assert data.h.tolist() == h and len(data.starts) == (starts or 0)
+    assert [each.category for each in recwarn] == ([NoFirstStates] if starts is None else [])
 
 
 def test_a_recording_that_begins_later_says_that_it_has_no_first_states(tmp_path):

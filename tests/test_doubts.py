@@ -255,6 +255,26 @@ def test_what_is_only_worse_elsewhere_is_no_tail(reward):
     assert ConstantReward not in said(lambda: rf.plan(fresh(Wide, 60, rf.Uniform()), reward))[0]
 
 
+def test_a_linear_reward_within_bounds_that_were_guessed_far_too_wide_is_no_tail():
+    class Guessed(Linear):
+        state = rf.Box.of(x=(-1e6, 1e6))
+
+    data = fresh(Guessed, 60, rf.Uniform())
+    assert np.abs(data.state).max() < 3.0
+    assert ConstantReward not in said(lambda: rf.plan(data, "x", rf.Mean(clip="range"), horizon=3))[0]
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-(x - 12)**2)", rf.Mean(clip="range")))[0]
+
+
+def test_a_tail_is_found_of_wide_data_too():
+    class Spread(Wide):
+        def start(self, rng):
+            return rng.uniform(-4.0, 4.0, 1)
+
+    data = fresh(Spread, 100, rf.Uniform())
+    assert 3.0 < np.abs(data.next_state).max() < 5.0
+    assert ConstantReward in said(lambda: rf.plan(data, "exp(-(x - 8)**2)", rf.Mean(clip="range")))[0]
+
+
 def test_a_function_that_is_made_for_what_was_seen_is_asked_for_nothing_more():
     def looked_up(state, action):
         if np.abs(state).max() > 9.0:
@@ -496,6 +516,53 @@ def test_labels_whose_goal_is_reached_now_and_then_are_no_contradiction():
     plan = rf.plan(data, goal)
     kinds = [said(lambda i=i: rf.rollouts(lake, replace(plan), goal, 6, seed=i))[0] for i in range(12)]
     assert sum(map(len, kinds)) <= 1
+
+
+class Lottery(rf.World):
+    """One draw in 33 wins, and ends the episode."""
+
+    state, action, horizon = rf.Discrete(2, "s"), rf.Discrete(2), 1
+
+    def start(self, rng):
+        return 0
+
+    def sample(self, state, action, h, rng):
+        won = rng.random(len(state)) < 0.03
+        return won.astype(int), won
+
+
+def test_few_episodes_of_a_lottery_are_no_contradiction(tmp_path):
+    """Its prize ends the episode: nobody wins more than once, and no value is above the mean."""
+    data = rf.explore(Lottery(), strategy=rf.Uniform(), transitions=1000, progress=False)
+    plan = rf.plan(data, "next_s == 1")
+    assert plan.returns == (0.0, 1.0)
+    plan.save(tmp_path / "plan.npz")
+    for played in (plan, rf.load_plan(tmp_path / "plan.npz")):
+        heard = said(
+            lambda p=played: [rf.rollouts(Lottery(), replace(p), "next_s == 1", 5, i) for i in range(20)]
+        )
+        assert heard[0] == []
+
+
+class Jumps(rf.World):
+    """It creeps, and one step in twenty jumps to 0.9."""
+
+    state, action, horizon = rf.Box.of(x=(0.0, 1.0)), rf.Box.of(u=(-1.0, 1.0)), 2
+
+    def start(self, rng):
+        return rng.uniform(0.0, 0.2, 1)
+
+    def sample(self, state, action, h, rng):
+        jumps = rng.random((len(state), 1)) < 0.05
+        return np.where(jumps, 0.9, 0.2 * rng.random(state.shape)), np.zeros(len(state), bool)
+
+
+@pytest.mark.parametrize("clip", ["range", "paper"])
+def test_few_episodes_of_rare_jumps_are_no_contradiction_of_regressed_values(clip):
+    data = rf.explore(Jumps(), AUTO, rf.Uniform(), transitions=400, progress=False)
+    plan = rf.plan(data, "next_x > 0.5", rf.Mean(clip=clip))
+    heard = said(lambda: [rf.rollouts(Jumps(), replace(plan), "next_x > 0.5", 5, i) for i in range(20)])
+    assert heard[0] == []
 
 
 @pytest.mark.parametrize("told", [True, False])

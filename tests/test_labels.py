@@ -1,6 +1,7 @@
 """Labels, of which none is near another: visits are counted, on finite worlds and in Gymnasium alike."""
 
 import functools
+import json
 
 import gymnasium
 import numpy as np
@@ -242,6 +243,28 @@ def test_a_plan_among_labels_is_kept_in_a_file(tmp_path):
         assert (again.discount, again.spaces, again.horizon) == (0.95, plan.spaces, 100)
         np.testing.assert_array_equal(again.act(np.arange(16), h=7), plan.act(np.arange(16), h=7))
         assert again.value(14, h=3) == plan.value(14, h=3) and type(again.act(3)) is int
+        assert again.returns == plan.returns
+        arrays = dict(np.load(tmp_path / "plan.npz"))
+        about = json.loads(str(arrays["about"]))
+        for least, said in ((about["most"], "between its least"), ("low", "least must be a number")):
+            np.savez(tmp_path / "wrong.npz", **arrays | {"about": json.dumps({**about, "least": least})})
+            with pytest.raises(ValueError, match=said):
+                rf.load_plan(tmp_path / "wrong.npz")
+        del about["least"], about["most"]  # as written before, when it said nothing of returns
+        np.savez(tmp_path / "older.npz", **arrays | {"about": json.dumps(about)})
+        older = rf.load_plan(tmp_path / "older.npz")
+        assert older.returns is None and older.expects(GOAL, np.arange(2), 0.95) is None
+
+
+def test_a_plan_for_other_numbers_of_labels_is_refused():
+    plan = rf.plan(walked("wrapped"), GOAL)
+
+    class Larger(rf.World):
+        state, action, horizon = rf.Discrete(64, "s"), rf.Discrete(4), 100
+
+    said = r"for s \(16 labels\), action \(4 labels\), and lake has s \(64 labels\), action \(4 labels\)"
+    with pytest.raises(ValueError, match=said):
+        plan.check_world(Larger(), "lake")
 
 
 def test_labels_of_a_csv_file_are_counted(tmp_path):

@@ -20,6 +20,7 @@ from rewardfree import DynamicsPlanner
 from rewardfree.dynamics import Dynamics
 from rewardfree.planning.mesh import planner as mesh_planner
 from rewardfree.planning.mesh.planner import Preparation, better
+from rewardfree.planning.planner import PlanRequest
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -364,6 +365,20 @@ def test_a_variable_that_never_changes_does_no_harm(constant, strategy):
 def test_constants_beside_a_coin_do_no_harm():
     data = rf.explore(Beside(0.5, 2, coin=0.3), strategy=rf.Uniform(), transitions=150, progress=False)
     assert np.isfinite(rf.plan(data, "x + y").expected)
+
+
+def test_a_horizon_that_nobody_would_wait_for_is_refused_before_a_long_fit(monkeypatch):
+    monkeypatch.setattr(Dynamics, "learn", lambda *_: pytest.fail("it was fitted"))
+    with pytest.raises(ValueError, match=r"horizon must be at most 49,751,243 with 201 nodes"):
+        rf.plan(explored(Linear, 40), "-x**2", horizon=10**9)
+
+
+@pytest.mark.parametrize("options", [{}, {"sides": 7}, {"actions": 3}, {"rounds": 1}])
+@pytest.mark.parametrize("world", [Linear, "Pendulum-v1", "Acrobot-v1"])
+def test_the_size_of_the_first_mesh_is_known_before(world, options):
+    data, planner = explored(world, 40, rf.Uniform()), DynamicsPlanner(**options)
+    request = PlanRequest(data, ["1"], horizon=2)
+    assert planner.first_nodes(data.spaces) == Preparation.of(planner, request, None).on_mesh.mesh.size
 
 
 def test_a_horizon_that_nobody_would_wait_for_is_refused():

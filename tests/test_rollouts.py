@@ -319,13 +319,32 @@ def test_a_confidence_lies_between_0_and_1(confidence):
         rf.rollouts(Copied(), Right(), "x", 3).interval(confidence)
 
 
-def test_a_state_that_is_not_finite_is_refused():
-    class Broken(Drift):
-        def sample(self, state, action, h, rng):
-            return state * np.nan, np.zeros(len(state), bool)
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda state: state * np.nan, "a state that is not finite"),
+        (lambda state: state * (1 + 0j), "a state that is no real numbers"),
+        (lambda state: np.full_like(state, 1e101), r"a state that must stay below 1e\+100"),
+        (lambda state: np.array(["far"]), "a state that is no real numbers"),
+        (lambda state: np.zeros(2 if state > 0.7 else 1), "states of several shapes"),
+    ],
+    ids=["nan", "complex", "far", "text", "ragged"],
+)
+@pytest.mark.parametrize("where", ["at step 0", "at the beginning of an episode"])
+def test_what_is_no_state_is_a_world_that_fails_as_it_is_in_exploring(made, said, where):
+    class Broken(Copied):
+        """Its episodes begin at 0.5 and at 1 by turns."""
 
-    with pytest.raises(ValueError, match="a state that is not finite at step 0"):
-        rf.rollouts(Broken(), Right(), "1", 2)
+        def reset(self, rng):
+            self.now = np.array([rng.choice([0.5, 1.0])])
+            return self.now if where == "at step 0" else made(self.now)
+
+        def step(self, action):
+            return made(self.now), False, False
+
+    with pytest.raises(rf.WorldFailed, match=f"the world returned {said} {where}") as failed:
+        rf.rollouts(Broken(), Right(), "1", 8)
+    assert failed.value.data is None
 
 
 @pytest.mark.parametrize(
@@ -352,13 +371,14 @@ def test_a_world_that_fails_is_named_as_exploring_names_it(method, where):
     assert failed.value.data is None and isinstance(failed.value.__cause__, KeyError)
 
 
-def test_a_state_that_is_no_real_numbers_is_refused():
-    class Broken(Drift):
-        def sample(self, state, action, h, rng):
-            return state * (1 + 0j), np.zeros(len(state), bool)
+@pytest.mark.parametrize("returned", [1.0, None, np.zeros((1, 1)), {0: 1, 1: 1}])
+def test_a_policy_that_returns_no_actions_is_not_called_a_world_that_fails(returned):
+    class Wrong:
+        def act(self, state, h):
+            return returned
 
-    with pytest.raises(ValueError, match="a state that is no real numbers at step 0, got complex128"):
-        rf.rollouts(Broken(), Right(), "1", 2)
+    with pytest.raises(ValueError, match="act must return an action for each of 2 states, got"):
+        rf.rollouts(Copied(), Wrong(), "1", 2)
 
 
 @pytest.mark.parametrize("plan", ["notaplan", None, Right().act])

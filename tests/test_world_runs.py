@@ -23,6 +23,7 @@ from reference_slide import (
     world_named,
 )
 from rewardfree.evaluation.diagnosis import STILL, diagnose
+from rewardfree.strategies import world_run
 from rewardfree.strategies.current import PILOT, next_refit, refitted_at
 from rewardfree.worlds import LabelledWorld, scaling
 
@@ -441,6 +442,26 @@ def test_what_changes_once_in_many_steps_is_fitted_to():
     data = rf.explore(Once(), AUTO, rf.Uniform(), transitions=1500)
     assert (data.next_state != data.state).sum() == 1 and data.fitted is not None
     assert diagnose(data).changing.all() and np.isfinite(rf.plan(data, "x", horizon=20).expected)
+
+
+@pytest.mark.parametrize("strategy", [rf.Scout(), rf.Online(0.1), rf.Generative()], ids=str)
+def test_whether_anything_changed_is_asked_once_a_refit(monkeypatch, strategy):
+    """Each time all steps are looked at: at every step that would take O(n^2)."""
+
+    class Never(Slide):
+        def sample(self, state, action, h, rng):
+            return state.copy(), np.zeros(len(state), bool)
+
+    asked, of = [], world_run.StateChange.of
+
+    def counted(spaces, state, next_state):
+        asked.append(len(state))
+        return of(spaces, state, next_state)
+
+    monkeypatch.setattr(world_run.StateChange, "of", counted)
+    rf.explore(Never(), AUTO, strategy, steps=1050)
+    before_the_fit = [n for n in asked if n < 1050]
+    assert len(before_the_fit) == len(set(before_the_fit)) > 4
 
 
 def test_a_strategy_that_fails_is_not_the_worlds_failure():

@@ -111,6 +111,8 @@ def as_typed(message: str, options: Mapping[str, str]) -> str:
 _UNTYPED = (
     (r", ([^,]+) or rf\.[A-Z]\w+\([^()]+\)", r" or \1"),  # the last of several parts, with options
     (r" or pilot=500, which measures them by random steps", ""),
+    (r"; for a table of text state=rf\.Box\.of\((?:[^()]|\([^()]*\))*\)", ""),
+    (r"\baction=\['([^']+)'\]", r"action=\1"),
     (r"\bbounds=\{[^{}]*\}", "bounds in a world of your own (module:Class --allow-imports)"),
 )
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,12 +58,29 @@ def placed(data: rf.Experience, name: str) -> rf.Experience:
     return replace(data, provenance={**data.provenance, PLACE: name}) if is_own(name) else data
 
 
-def world_of(plan: WorldPlan, env: str | None, allow_imports: bool) -> tuple[rf.World, str, dict[str, Any]]:
-    """The world of a plan, or `env` in its place, which must have its variables; what to type for it."""
-    name, options = place_of(plan.provenance, env)
-    world = typed_world(name, allow_imports, **options)
-    plan.check_world(world, name)
+def world_of(
+    plan: WorldPlan, file: Path, env: str | None, allow_imports: bool
+) -> tuple[rf.World, str, dict[str, Any]]:
+    """The world of a plan, or `env` in its place, which must have its variables; what to type for it.
+
+    Errors name the plan's file, but not where `env` that was typed is wrong.
+    """
+    with _named(file):
+        name, options = place_of(plan.provenance, env)
+    with _named(file) if env is None else nullcontext():
+        world = typed_world(name, allow_imports, **options)
+    with _named(file):
+        plan.check_world(world, name)
     return world, name, options
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Errors that name the file in which something is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
 
 
 def place_of(provenance: Mapping[str, Any], env: str | None = None) -> tuple[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rewardfree.arrays import MOST_STEPS
-from rewardfree.data.run_data import MOST_EPISODES
+from rewardfree.data.run_data import MOST_EPISODES, numbered_from_0
 from rewardfree.doubts import LeftOutColumns, NoFirstStates, doubt
 from rewardfree.files import written_whole
 from rewardfree.worlds.spaces import Box, Discrete, Space, Spaces
@@ -64,7 +64,7 @@ def read_columns(
     for name in NO_VARIABLES:
         if name in table:
             raise ValueError(f"{path} has a column {name}, which is no state and no action: take it out")
-    _leave_out_clocks(path, table, state, action)
+    clocks = _leave_out_clocks(path, table, state, action)
     if (state is not None or action is not None) and not any(name.startswith(NEXT) for name in table):
         table = _followed(path, table, state, action)
     names = [name for name in table if NEXT + name in table]
@@ -90,7 +90,9 @@ def read_columns(
             raise ValueError(f"{path} lacks the action {', '.join(missing)}")
         others = list(done_by)
     if not others:
-        raise ValueError(f"{path} has no action: every column but {', '.join(names)} must be one")
+        raise ValueError(
+            f"{path} has no action: every column but {', '.join(names)} must be one{_left_out(clocks)}"
+        )
     if set(angles) - set(names):
         raise ValueError(
             f"angles names {', '.join(sorted(set(angles) - set(names)))}, and there is {', '.join(names)}"
@@ -111,10 +113,14 @@ def read_columns(
         "kept": _flags(path, table, "kept", np.ones(rows)),
     }
     h = None
-    if "h" in table:  # perhaps counted from 1
-        h = _whole(path, "h", table["h"] - (table["h"].min() == 1.0), 0, MOST_STEPS - 1)
+    if "h" in table:
+        h = _whole(path, "h", table["h"], 0, MOST_STEPS - 1)
     if "episode" in table:
-        episode = _numbered(path, _whole(path, "episode", table["episode"], -1, MOST_EPISODES))
+        given = _whole(path, "episode", table["episode"], -1, MOST_EPISODES)
+        try:
+            episode = numbered_from_0(given)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
     else:  # a new one begins where a step does not go on from the last
         follows = np.all(before[1:] == after[:-1], axis=1) & ~terminated[:-1]
         if h is not None:
@@ -123,6 +129,7 @@ def read_columns(
     first = np.concatenate([[True], episode[1:] != episode[:-1]])
     if h is None:
         h = np.arange(rows) - np.maximum.accumulate(np.where(first, np.arange(rows), 0))
+    h = _from_0(h, episode)
     begins = first & (h == 0) & (episode >= 0)
     if not begins.any() and (episode >= 0).any():
         doubt(
@@ -134,9 +141,17 @@ def read_columns(
     return {**columns, "episode": episode, "h": h, "first": begins}
 
 
+def _from_0(h: Any, episode: Any) -> Any:
+    """Steps counted from 0 where every episode begins with step 1; queries stay as they are."""
+    played = episode >= 0
+    begin = h[played][np.diff(episode[played], prepend=-1) != 0]
+    from_1 = len(begin) > 0 and (begin == 1).all() and h[played].min() == 1
+    return h - played if from_1 else h
+
+
 def _leave_out_clocks(
     path: Any, table: dict[str, Any], state: Space | None, action: Space | Sequence[str] | None
-) -> None:
+) -> list[str]:
     """Take columns that tell the time out of a table, unless a user named them or gave next_ twins."""
     named = {*(() if state is None else state.names), *(() if action is None else _names_of(action))}
     clocks = [
@@ -150,23 +165,16 @@ def _leave_out_clocks(
             f"{path}: {', '.join(name or 'a column without a name' for name in clocks)} was left out, which "
             "seems to tell the time: name all states and actions where it is one of them",
         )
+    return clocks
 
 
-def _numbered(path: Any, episode: Any) -> Any:
-    """Numbers of episodes from 0, in their order, whatever those of the table are; -1 stays: a query."""
-    played = episode >= 0
-    given = episode[played]
-    number = np.cumsum(np.diff(given, prepend=given[:1]) != 0)
-    blocks = given[np.diff(number, prepend=-1) != 0]
-    again = np.flatnonzero(np.bincount(np.unique(blocks, return_inverse=True)[1]) > 1)
-    if len(again):
-        raise ValueError(
-            f"{path}: episode {np.unique(blocks)[again[0]]} comes again after lines of another one: the "
-            "lines of an episode must follow each other, and every episode must have a number of its own"
-        )
-    numbered = np.full(len(episode), -1)
-    numbered[played] = number
-    return numbered
+def _left_out(clocks: list[str]) -> str:
+    """What a missing action may be, after a full sentence."""
+    named = [name for name in clocks if name]
+    if not named:
+        return ""
+    are, made = ("was", "makes it one") if len(named) == 1 else ("were", "makes the first of them one")
+    return f"; {', '.join(named)} {are} left out as a time; action=['{named[0]}'] {made}"
 
 
 def _followed(

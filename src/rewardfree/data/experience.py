@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardfree.arrays import Actions, Flags, Integers, States, as_horizon, as_names, check_kind, check_reach
 from rewardfree.data.csv_files import read_columns, write_columns
-from rewardfree.data.run_data import Explorer, RunData
+from rewardfree.data.run_data import MOST_EPISODES, Explorer, RunData, numbered_from_0
 from rewardfree.data.run_files import read_run, write_run
 from rewardfree.data.samples import Samples
 from rewardfree.files import content_of
@@ -79,6 +79,8 @@ class Experience(RunData):
             model = fields.pop("fitted")
             scaling = None if model is None else Scaling(arrays["centre"], arrays["scale"])
             fitted = None if scaling is None else ScaledModel(model, scaling)
+            if fields.get("strategy") is None:  # recordings were once written with numbers of their own
+                columns["episode"] = _renumbered(columns["episode"])
             return cls(**fields, **columns, starts=arrays["starts"], fitted=fitted)._checked()
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -190,3 +192,14 @@ class Experience(RunData):
     def is_box(self) -> bool:
         """Whether states are real variables, not labels."""
         return isinstance(self.spaces.state, Box)
+
+
+def _renumbered(episode: Integers) -> Integers:
+    """Episodes of a recording from 0; what can be no number of one stays, and is refused by name."""
+    if episode.dtype.kind not in "iu" or episode.ndim != 1:
+        return episode
+    if len(episode) and not (episode.min() >= -1 and episode.max() <= MOST_EPISODES):
+        return episode
+    numbered = numbered_from_0(episode)
+    numbered.flags.writeable = False
+    return numbered

@@ -17,6 +17,23 @@ from rewardfree.registry import is_made_by
 MOST_EPISODES = 2**53
 
 
+def numbered_from_0(episode: Integers) -> Integers:
+    """Numbers of episodes from 0, in their order, whatever they were; -1 stays: a query."""
+    played = episode >= 0
+    given = episode[played]
+    number = np.cumsum(np.diff(given, prepend=given[:1]) != 0)
+    blocks = given[np.diff(number, prepend=-1) != 0]
+    again = np.flatnonzero(np.bincount(np.unique(blocks, return_inverse=True)[1]) > 1)
+    if len(again):
+        raise ValueError(
+            f"episode {np.unique(blocks)[again[0]]} comes again after lines of another one: the "
+            "lines of an episode must follow each other, and every episode must have a number of its own"
+        )
+    numbered = np.full(len(episode), -1)
+    numbered[played] = number
+    return numbered
+
+
 class Explorer(ModelPosteriors, ABC):
     """What data ask of the strategy that made them. The whole contract is `rf.strategies.Strategy`."""
 

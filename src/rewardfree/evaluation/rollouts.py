@@ -10,7 +10,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import stdtrit
 
-from rewardfree.arrays import Flags, Floats, Integers, as_discount, as_horizon, count, counted, probability
+from rewardfree.arrays import (
+    FARTHEST_STATE,
+    Flags,
+    Floats,
+    Integers,
+    as_discount,
+    as_horizon,
+    count,
+    counted,
+    probability,
+)
 from rewardfree.budget import LARGEST_BUDGET
 from rewardfree.evaluation.expectation import doubt_return
 from rewardfree.planning import Plan
@@ -109,33 +119,49 @@ def rollouts(
         numbers = np.arange(first, min(first + size, episodes))
         with _failing("at the beginning of an episode"):
             states = [copies[i - first].reset(stream(seed, "rollout", int(i))) for i in numbers]
-        first_states += [np.array(state) for state in states]  # a world may work in place
+        now = _as_states(states, "at the beginning of an episode")
+        first_states += list(now)
         for h in range(steps):
             if not len(numbers):
                 break
-            now = np.array(states)
             actions: Any = plan.act(now.copy(), h)  # a policy of one's own may work in place
+            if np.ndim(actions) == 0 or len(actions) != len(numbers):
+                states_here = counted(len(numbers), "state")
+                raise ValueError(f"act must return an action for each of {states_here}, got {actions!r:.200}")
             with _failing(f"at step {h}"):
                 after = [
                     stepped(copies[i - first], action) for i, action in zip(numbers, actions, strict=True)
                 ]
-            next_states = np.array([step[0] for step in after])
-            if next_states.dtype.kind not in "iufb":
-                raise ValueError(
-                    f"the world returned a state that is no real numbers at step {h}, got {next_states.dtype}"
-                )
-            if next_states.dtype.kind == "f" and not np.isfinite(next_states).all():
-                raise ValueError(f"the world returned a state that is not finite at step {h}")
+            next_states = _as_states([step[0] for step in after], f"at step {h}")
             if isinstance(simulator.action, Box):  # in whatever dtype the world takes them
                 actions = np.asarray(actions, np.float64)
             returns[numbers] += discount**h * reward_of(h, now, actions, next_states)
             lengths[numbers] += 1
             ended[numbers] = [step[1] for step in after]
             going = np.array([not (step[1] or step[2]) for step in after], bool)
-            numbers, states = numbers[going], list(next_states[going])
+            numbers, now = numbers[going], next_states[going]
     if isinstance(plan, Plan) and plan.horizon == steps:
-        doubt_return(plan, reward, np.array(first_states), returns, discount)
+        begun = _as_states(first_states, "at the beginning of an episode")
+        doubt_return(plan, reward, begun, returns, discount)
     return Score(returns, lengths, ended)
+
+
+def _as_states(returned: list[Any], where: str) -> Any:
+    """What a world returned for some episodes, copied, if these are states."""
+    try:
+        states = np.array(returned)
+    except ValueError as error:
+        raise WorldFailed(f"the world returned states of several shapes {where}: {error}") from error
+    what = None
+    if states.dtype.kind not in "iufb":
+        what = f"is no real numbers {where}, got {states.dtype}"
+    elif states.dtype.kind == "f" and not np.isfinite(states).all():
+        what = f"is not finite {where}"
+    elif states.dtype.kind == "f" and (largest := np.abs(states).max(initial=0.0)) >= FARTHEST_STATE:
+        what = f"must stay below {FARTHEST_STATE:g} {where}, got {largest:g}"
+    if what is not None:
+        raise WorldFailed(f"the world returned a state that {what}")
+    return states
 
 
 @contextmanager

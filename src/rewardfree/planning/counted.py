@@ -12,11 +12,11 @@ import numpy as np
 from rewardfree.arrays import Actions, Floats, Integers, States, check_counts_on
 from rewardfree.data import Experience, Samples, Transitions
 from rewardfree.dynamics.labels import LabelLaw
-from rewardfree.estimates.backups import bellman_q, remaining_range
+from rewardfree.estimates.backups import bellman_q, remaining_range, until_end
 from rewardfree.kernels import AutoKernel, Delta
 from rewardfree.model import Model
 from rewardfree.planning.finite import FinitePlan, states_that_end
-from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan
+from rewardfree.planning.planner import Planner, PlanRequest, WorldPlan, largest_spread
 from rewardfree.progress import Tell, parts
 from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction, TabledReward
@@ -32,17 +32,20 @@ class LabelPlan(WorldPlan):
     text: str | None  # of the reward, if it was a formula
     actions: Integers  # (h,s)
     values: Floats  # (h,s) the planner's own V_h
+    returns: tuple[float, float] | None  # least and largest inside the model; None: an older file
 
     @property
     def reward_text(self) -> str | None:
         return self.text
 
     def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
-        """Its values; returns of one mean between two ends spread most if there are only these ends."""
+        """Its values; for returns in low..high the standard deviation is at most sqrt((high-m)(m-low))."""
         if not isinstance(reward, str) or reward != self.text or discount != self.discount:
             return None
-        mean, low, high = self.values_at(starts, 0), min(0.0, self.values.min()), max(0.0, self.values.max())
-        return mean, np.sqrt((high - mean) * (mean - low))
+        if self.returns is None:
+            return None
+        mean = self.values_at(starts, 0)
+        return mean, largest_spread(mean, *self.returns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         from rewardfree.planning.plan_files import write_label_plan
@@ -137,7 +140,30 @@ def _plan_world(planner: CountingPlanner, request: PlanRequest, reward: Any) -> 
         text=function.text,
         actions=actions,
         values=values,
+        returns=_ends_of_returns(law, paid, least, actions, discount),
     )
+
+
+def _ends_of_returns(
+    law: LabelLaw, paid: list[Any], least: Floats, actions: Integers, discount: float
+) -> tuple[float, float]:
+    """The least and the largest return of a policy (h,s) along outcomes that were seen.
+
+    Not what the steps can pay at most, H times the largest reward: a prize that is won once would be hidden.
+    """
+    first = np.flatnonzero(np.diff(law.pair, prepend=-1))  # outcomes are in the order of their pairs
+    tried, (s, a) = law.pair[first], law.shape
+    ends = []
+    for extreme in (np.minimum, np.maximum):
+        later = np.zeros(s)
+        for h in reversed(range(len(least))):
+            reward = paid[h if len(paid) > 1 else 0]
+            outcome = bellman_q(reward, until_end(later[law.next_state], law.ended), discount)
+            of_pair = np.full(s * a, least[h])
+            of_pair[tried] = extreme.reduceat(outcome, first)
+            later = of_pair.reshape(s, a)[np.arange(s), actions[h]]
+        ends.append(float(extreme.reduce(later)))
+    return ends[0], ends[1]
 
 
 def _backward(

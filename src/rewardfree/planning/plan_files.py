@@ -105,7 +105,8 @@ def _finite_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> FinitePlan:
 
 def write_label_plan(path: str | os.PathLike[str], plan: LabelPlan) -> None:
     tables = {"actions": plan.actions, "values": plan.values}
-    _write(path, plan, tables, _WORLD_PLAN, {"reward": plan.text})
+    least, most = (None, None) if plan.returns is None else plan.returns
+    _write(path, plan, tables, _WORLD_PLAN, {"reward": plan.text, "least": least, "most": most})
 
 
 def _label_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> LabelPlan:
@@ -118,7 +119,24 @@ def _label_plan(arrays: dict[str, Any], fields: dict[str, Any]) -> LabelPlan:
     if text is not None:
         RewardFunction(text, spaces)  # which refuses what is no formula here
     described = {name: fields[name] for name in _WORLD_PLAN}
-    return LabelPlan(**described, actions=arrays["actions"], values=arrays["values"], text=text)
+    return LabelPlan(
+        **described,
+        actions=arrays["actions"],
+        values=arrays["values"],
+        text=text,
+        returns=_returns(fields, arrays["values"][0]),
+    )
+
+
+def _returns(fields: dict[str, Any], values: Any) -> tuple[float, float] | None:
+    """The least and the largest return, between which its first values lie; older files have none."""
+    if fields.get("least") is None and fields.get("most") is None:
+        return None
+    least, most = (as_number(fields.get(name), name) for name in ("least", "most"))
+    rounding = 1e-9 * max(abs(least), abs(most))
+    if not (least - rounding <= values.min() and values.max() <= most + rounding):
+        raise ValueError(f"its values must lie between its least and largest return, got {least}..{most}")
+    return least, most
 
 
 def write_mesh_plan(path: str | os.PathLike[str], plan: MeshPlan) -> None:

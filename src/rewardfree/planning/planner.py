@@ -33,6 +33,7 @@ from rewardfree.model import MODEL_POSTERIORS, Model, ModelPosteriors
 from rewardfree.progress import Tell, tell_nobody
 from rewardfree.rewards import Termination
 from rewardfree.worlds import Discrete, Observation, Spaces, World
+from rewardfree.worlds.spaces import Space
 from rewardfree.worlds.world import TIMED_ON_REAL_STATES
 
 if TYPE_CHECKING:
@@ -330,12 +331,12 @@ class WorldPlan(Plan):
     def check_world(self, world: World, name: str = "the world") -> None:
         """Refuse a world that has other variables than the one that was explored."""
         mine, others = (
-            [(type(space), space.size) for space in (spaces.state, spaces.action)]
+            [(type(space), _size(space)) for space in (spaces.state, spaces.action)]
             for spaces in (self.spaces, world.spaces)
         )
         if mine != others:
             raise ValueError(
-                f"this plan is for {self.spaces}, and {name} has {world.spaces}: "
+                f"this plan is for {_with_labels(self.spaces)}, and {name} has {_with_labels(world.spaces)}: "
                 "give env= what was explored, or leave it out"
             )
 
@@ -358,6 +359,25 @@ class WorldPlan(Plan):
             )
         single = given.ndim == (0 if isinstance(space, Discrete) else 1)
         return space.checked(given[None] if single else given, "state"), single
+
+
+def largest_spread(mean: Floats, low: float, high: float) -> Floats:
+    """The largest standard deviation (n,) of returns between two ends, for their means (n,)."""
+    return np.sqrt(np.maximum((high - mean) * (mean - low), 0.0))
+
+
+def _size(space: Space) -> int:
+    """How many labels or variables."""
+    return space.n if isinstance(space, Discrete) else space.size
+
+
+def _with_labels(spaces: Spaces) -> str:
+    """The names of variables, and of labels how many there are."""
+    words = [
+        f"{space.name} ({space.n} labels)" if isinstance(space, Discrete) else ", ".join(space.names)
+        for space in (spaces.state, spaces.action)
+    ]
+    return ", ".join(words)
 
 
 def one_given(state: Any, observation: Any, parts: str, how: Observation | None = None) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from rewardfree.arrays import Actions, Floats, States
 from rewardfree.data import Experience
 from rewardfree.estimates import Backup, SampledEstimate, SampledRecursion, alg1_q
-from rewardfree.planning.planner import PlanRequest, WorldPlan, check_work
+from rewardfree.planning.planner import PlanRequest, WorldPlan, check_work, largest_spread
 from rewardfree.progress import parts
 from rewardfree.rewards import RewardFunction
 from rewardfree.threads import one_blas_thread
@@ -38,12 +38,13 @@ class SampledPlan(WorldPlan):
         return self.reward.text
 
     def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
-        """Its values, unless these are optimistic."""
+        """Its values, unless these are optimistic, and the most that returns within their limits spread."""
         planner = self.planner.by_values
         plain = planner is not None and planner.weight <= 0.0 and discount == self.discount
         if not plain or not self.reward.is_made_of(reward):
             return None
-        return self.values_at(starts, 0), np.zeros(len(starts))
+        mean = self.values_at(starts, 0)
+        return mean, largest_spread(mean, *self.recursion.backup.limits(self.horizon))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as npz, without pickle; its reward must be a formula, which a file can hold."""

@@ -49,8 +49,9 @@ ROUNDING = 1e-12
 #: A reward differs too little on what was seen if elsewhere it is better by more than its differences there,
 #: divided by this. So many points of the declared bounds are looked at, and at most so many steps.
 TAIL, ELSEWHERE, MOST_STEPS = 1e-3, 400, 8
-#: Of a variable without bounds what was seen is widened by this share of its range, to both sides.
-AROUND = 1.0
+#: What was seen of a variable is widened by this many times its range, to both sides, within its bounds:
+#: where these are guessed far too wide, even a linear reward would have its body elsewhere.
+AROUND = 10.0
 
 
 def named(what: str, number: int, count: int) -> str:
@@ -112,15 +113,15 @@ def _tail(request: PlanRequest, given: Any) -> str | None:
 
 
 def _anywhere(data: Experience) -> tuple[Any, Any]:
-    """States (n,d) and actions within their bounds; of a variable without bounds, round what was seen."""
+    """States (n,d) and actions round what was seen, within their bounds."""
     rng = stream(0, "anywhere")
 
     def points(space: Space, seen: Any) -> Any:
         if not isinstance(space, Box):
             return rng.integers(space.n, size=ELSEWHERE)
         low, high = space.wrapped(seen).min(axis=0), space.wrapped(seen).max(axis=0)
-        low = np.where(np.isfinite(space.low), space.low, low - AROUND * (high - low))
-        high = np.where(np.isfinite(space.high), space.high, high + AROUND * (high - low))
+        more = AROUND * (high - low)
+        low, high = np.maximum(space.low, low - more), np.minimum(space.high, high + more)
         return rng.uniform(low, high, (ELSEWHERE, space.size))
 
     return points(data.spaces.state, data.state), points(data.spaces.action, data.action)

@@ -37,7 +37,8 @@ def open_film(env: str, options: dict[str, Any]) -> Any:
 @contextmanager
 def _quiet_sdl() -> Iterator[None]:
     """A folder for SDL where the system has none: it would say so on standard error, and needs none."""
-    if os.environ.get("XDG_RUNTIME_DIR"):
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    if before:
         yield
         return
     with TemporaryDirectory() as folder:
@@ -45,7 +46,9 @@ def _quiet_sdl() -> Iterator[None]:
         try:
             yield
         finally:
-            del os.environ["XDG_RUNTIME_DIR"]
+            os.environ.pop("XDG_RUNTIME_DIR", None)
+            if before is not None:  # empty, but set
+                os.environ["XDG_RUNTIME_DIR"] = before
 
 
 def write_film(path: Path, plan: WorldPlan, world: Any, seed: int) -> int:

@@ -119,6 +119,7 @@ class WorldRun:
         self.stopped_by = "interrupted"
         self._kept: list[Row] = []
         self._changed_by = math.inf  # a number of kept steps among which states change
+        self._refused: int | None = None  # the last such number among which none does
         self._clock = Clock()
         self._interruption = Interruption()
         self._show_progress: Callable[[], None] = lambda: None
@@ -151,8 +152,11 @@ class WorldRun:
         """
         if not self.model.automatic or self._changed_by <= kept:
             return True
+        if kept == self._refused:  # asked at every step, it would take O(n^2)
+            return False
         samples = self.samples(kept)
         if kept < 2 or not StateChange.of(self.spaces, samples.state, samples.next_state).differs.any():
+            self._refused = kept
             return False
         self._changed_by = kept
         return True

@@ -188,10 +188,7 @@ def evaluate(
         if gif.exists() and gif.samefile(plan):
             raise ValueError(f"{gif} holds the plan, which the film would replace: give --gif another name")
     played = _stored_plan(plan)
-    try:
-        world, name, options = world_of(played, env, allow_imports)
-    except ValueError as error:
-        raise ValueError(f"{plan}: {error}") from error
+    world, name, options = world_of(played, plan, env, allow_imports)
     text = reward or played.reward_text
     if text is None:
         raise ValueError(f"the reward of {plan} was a Python function: give --reward FORMULA to count")

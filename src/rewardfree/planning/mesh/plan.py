@@ -50,7 +50,7 @@ class MeshPlan(WorldPlan):
         return self.mesh_values.mesh.low, self.mesh_values.mesh.high
 
     def expects(self, reward: Any, starts: States, discount: float) -> tuple[Floats, Floats] | None:
-        """Of some episodes that are imagined: all of them would cost as much as playing."""
+        """The returns of the first `MOST_IMAGINED` episodes inside the model."""
         from rewardfree.planning.mesh.imagined import imagined_returns  # which follows such plans
 
         if not self.reward.is_made_of(reward):

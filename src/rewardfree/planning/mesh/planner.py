@@ -36,7 +36,7 @@ from rewardfree.registry import registered
 from rewardfree.rewards import RewardFunction
 from rewardfree.streams import stream
 from rewardfree.threads import one_blas_thread
-from rewardfree.worlds.spaces import Box
+from rewardfree.worlds.spaces import Box, Spaces
 
 #: The most nodes for each variable, by the number of variables.
 SIDES = {1: 201, 2: 61, 3: 41, 4: 19}
@@ -87,8 +87,7 @@ class Preparation:
         self.rounds = planner.rounds_for(self.dynamics.space.size, data.spaces.action.size)
         seen = np.concatenate([samples.state, samples.next_state])
         box = trusted_box(self.dynamics, seen, self.is_end, self.actions)
-        only = self.many_actions and not self.rounds  # this mesh serves every reward
-        self.on_mesh = self._laid(*box, ROWS if only else FIRST_ROWS)
+        self.on_mesh = self._laid(*box, planner.first_rows(data.spaces))
 
     @property
     def many_actions(self) -> bool:
@@ -125,14 +124,11 @@ class Preparation:
 
     def _laid(self, low: Any, high: Any, rows: int, draws: int = DRAWS) -> MeshDynamics:
         space = self.dynamics.space
-        side = self.planner.sides
-        if side is None:
-            fits = int((rows / len(self.actions)) ** (1.0 / space.size))
-            side = max(3, min(SIDES[space.size], fits - 1 + fits % 2))  # odd: the middle is a node
+        side = self.planner.side_for(space.size, len(self.actions), rows)
         mesh = Mesh(low, high, (side,) * space.size, space.angular)
         noise = self.dynamics if self.noisy else None
-        parts = self.spaces, self.predictor, mesh, self.actions, self.is_end, noise, draws
-        return MeshDynamics(*parts, self.placement)
+        made_of = self.spaces, self.predictor, mesh, self.actions, self.is_end, noise, draws
+        return MeshDynamics(*made_of, self.placement)
 
     def acting(self, plan: MeshPlan) -> MeshPlan:
         """The plan as it acts: on the CPU, wherever it was made."""
@@ -292,10 +288,11 @@ class DynamicsPlanner(Planner):
         functions = [RewardFunction(reward, data.spaces) for reward in rewards]
         if request.endless and any(function.uses_step for function in functions):
             raise ValueError("a reward that changes with h needs an end to count from: give a finite horizon")
+        if has_mesh(data.spaces):  # before a long fit, which refuses others
+            end = ", or horizon=math.inf and a discount below 1, which plan for no end"
+            check_work(_horizon(request), self.first_nodes(data.spaces), "nodes of the mesh", end)
         with one_blas_thread():
             preparation = Preparation.of(self, request, predictor)
-            end = ", or horizon=math.inf and a discount below 1, which plan for no end"
-            check_work(_horizon(request), preparation.on_mesh.mesh.size, "nodes of the mesh", end)
             request.tell(0.0)  # a fit is no measure of what is left
             starts = _starts(preparation.dynamics.space, data, request.starts)
             searches = [Search(preparation, request, function, starts) for function in functions]
@@ -349,6 +346,24 @@ class DynamicsPlanner(Planner):
         if action_variables == 1:
             return AGAIN
         return AGAIN_FOR_MANY if variables < max(SIDES) else 0
+
+    def first_rows(self, spaces: Spaces) -> int:
+        """All actions at all nodes of the first mesh; more where it serves every reward."""
+        only = spaces.action.size > 1 and not self.rounds_for(spaces.state.size, spaces.action.size)
+        return ROWS if only else FIRST_ROWS
+
+    def side_for(self, variables: int, actions: int, rows: int) -> int:
+        """How many nodes a mesh has for each variable."""
+        if self.sides is not None:
+            return self.sides
+        fits = int((rows / actions) ** (1.0 / variables))
+        return max(3, min(SIDES[variables], fits - 1 + fits % 2))  # odd: the middle is a node
+
+    def first_nodes(self, spaces: Spaces) -> int:
+        """How many nodes the first mesh has."""
+        variables, actions = spaces.state.size, len(spaces.action.candidates(self.actions))
+        nodes: int = self.side_for(variables, actions, self.first_rows(spaces)) ** variables
+        return nodes
 
     def depths_for(self, actions: int, variables: int) -> tuple[int, ...]:
         """The depths to try, ascending: one on fine meshes, else also as deep as the actions allow."""
